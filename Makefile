@@ -1,6 +1,6 @@
 # make prints this help; make check is exactly what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help build release test check quick lint generate kubernetes bench shots pictures chaos
+.PHONY: help build release test check quick lint generate kubernetes bench shots pictures chaos mutants
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ pictures: ## the three pictures of README, out of bin/shots, which make shots fi
 
 chaos: ## kills, frozen programs, full disks and power cuts, checked against a ledger; FOR=10m SEED=1
 	@scripts/chaos
+
+mutants: ## how many mistakes in core, engine and converters the tests would notice; ARGS='-sample 150 engine'
+	@MUSTER_SIM_SEEDS=$${MUSTER_SIM_SEEDS:-3} nice go run ./scripts/mutate $(ARGS)
 
 bench: ## the figures of docs/benchmarks.md
 	@scripts/bench

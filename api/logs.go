@@ -33,5 +33,5 @@ type TaskPage struct {
 	Items  []Task         `json:"items" nullable:"false" doc:"By index, each by its last run; in the order that was asked for"`
 	Next   string         `json:"next" doc:"cursor of the next page; empty on the last"`
 	Counts map[string]int `json:"counts" doc:"Tasks of the attempt by state"`
-	Total  int            `json:"total" doc:"Of those that fit"`
+	Total  int            `json:"total" doc:"Tasks that fit what was asked for, on all pages"`
 }

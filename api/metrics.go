@@ -4,7 +4,7 @@ package api
 type Metrics struct {
 	From    Time           `json:"from" doc:"Begin of the first step"`
 	To      Time           `json:"to" doc:"End of the last step"`
-	Step    float64        `json:"stepSeconds"`
+	Step    float64        `json:"stepSeconds" doc:"Length of one step"`
 	Series  []MetricSeries `json:"series" nullable:"false"`
 	Slowest *Slowest       `json:"slowest,omitempty" doc:"Of the tasks that run, the one that does least, over the last five minutes"`
 	Missing []string       `json:"missing" nullable:"false" doc:"What is not known, and why, a sentence each"`
@@ -19,24 +19,24 @@ type MetricSeries struct {
 	Node    string     `json:"node,omitempty"`
 	Device  string     `json:"device,omitempty" doc:"ID of the GPU on its node"`
 	Index   *int       `json:"deviceIndex,omitempty" doc:"Number of the GPU on its node"`
-	Share   float64    `json:"share,omitempty" doc:"Part of the GPU that the task holds, where that is not all of it; what is measured is the whole GPU"`
+	Share   float64    `json:"share,omitempty" doc:"Part of the GPU that the task holds, 0 to 1, where that is not all of it; what is measured is the whole GPU"`
 	Project string     `json:"project,omitempty"`
 	ID      string     `json:"id,omitempty" doc:"Of the workload, where several were asked for"`
-	Values  []*float64 `json:"values" nullable:"false" doc:"The mean of each step; null: nobody looked"`
-	Last    *float64   `json:"last,omitempty" doc:"The newest value that is known"`
-	Mean    *float64   `json:"mean,omitempty"`
-	Min     *float64   `json:"min,omitempty"`
-	Max     *float64   `json:"max,omitempty"`
+	Values  []*float64 `json:"values" nullable:"false" doc:"The mean of each step, in the unit of the metric; null: nobody looked"`
+	Last    *float64   `json:"last,omitempty" doc:"The newest value that is known, in the unit of the metric"`
+	Mean    *float64   `json:"mean,omitempty" doc:"In the unit of the metric"`
+	Min     *float64   `json:"min,omitempty" doc:"In the unit of the metric"`
+	Max     *float64   `json:"max,omitempty" doc:"In the unit of the metric"`
 }
 
 // Slowest is the task that does least.
 type Slowest struct {
-	Task    int     `json:"task"`
+	Task    int     `json:"task" doc:"Index of the task"`
 	Role    string  `json:"role"`
 	Node    string  `json:"node"`
 	Metric  string  `json:"metric" doc:"By which: gpu_utilization_ratio, or cpu_cores where there are no GPUs"`
-	Value   float64 `json:"value"`
-	Median  float64 `json:"median" doc:"Of all tasks"`
+	Value   float64 `json:"value" doc:"In the unit of the metric"`
+	Median  float64 `json:"median" doc:"Of all tasks, in the unit of the metric"`
 	Behind  bool    `json:"behind" doc:"Whether it is so far below the others that they are likely to wait for it"`
 	Message string  `json:"message"`
 }

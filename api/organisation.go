@@ -40,10 +40,10 @@ type PoolQuota struct {
 
 // ResourceQuota is what a queue may use of one resource.
 type ResourceQuota struct {
-	Quota        *float64 `json:"quota,omitempty" minimum:"0" doc:"Promised; what is over it is lent and can be taken back. Absent: no bound"`
-	Limit        *float64 `json:"limit,omitempty" minimum:"0" doc:"Never exceeded. Absent: no bound"`
-	LendingLimit *float64 `json:"lendingLimit,omitempty" minimum:"0" doc:"Of quota, what others may use at most while it does not; the rest is kept for it. Absent: all of it"`
-	Weight       *float64 `json:"weight,omitempty" minimum:"0" doc:"Part of what nobody is promised, against its siblings: 0 lowest, 1 low, 2 medium (default), 3 high"`
+	Quota        *float64 `json:"quota,omitempty" minimum:"0" doc:"Promised, in GPUs or cores; what is over it is lent and can be taken back. Absent: no bound"`
+	Limit        *float64 `json:"limit,omitempty" minimum:"0" doc:"In GPUs or cores; never exceeded. Absent: no bound"`
+	LendingLimit *float64 `json:"lendingLimit,omitempty" minimum:"0" doc:"In GPUs or cores: of quota, what others may use at most while it does not; the rest is kept for it. Absent: all of it"`
+	Weight       *float64 `json:"weight,omitempty" minimum:"0" doc:"Part of what nobody is promised, a proportion against its siblings: 0 lowest, 1 low, 2 medium (default), 3 high"`
 }
 
 // MemoryQuota is the same of memory, in quantities like 512Gi.
@@ -51,7 +51,7 @@ type MemoryQuota struct {
 	Quota        string   `json:"quota,omitempty"`
 	Limit        string   `json:"limit,omitempty"`
 	LendingLimit string   `json:"lendingLimit,omitempty"`
-	Weight       *float64 `json:"weight,omitempty" minimum:"0"`
+	Weight       *float64 `json:"weight,omitempty" minimum:"0" doc:"As of the other resources, a proportion against its siblings"`
 }
 
 // UserLimit is what each user may have in a project at once.
@@ -210,17 +210,17 @@ type Standing struct {
 
 // Use is what is used of one resource, and what may be.
 type Use struct {
-	Guaranteed   *float64 `json:"guaranteed,omitempty" doc:"Its quota; absent: no bound"`
-	Used         float64  `json:"used" doc:"By tasks that have a place"`
-	Reserved     float64  `json:"reserved" doc:"By workloads that are Reserved: it counts like what is used, and no place is kept for it"`
-	Fixed        float64  `json:"fixed" doc:"Of used, what is not preemptible"`
-	Over         float64  `json:"over" doc:"Of used and reserved, what is over the quota and can be taken back"`
-	Limit        *float64 `json:"limit,omitempty" doc:"Absent: no bound"`
-	LendingLimit *float64 `json:"lendingLimit,omitempty" doc:"Absent: all of the quota may be lent"`
-	Kept         float64  `json:"kept" doc:"Of the quota, what it does not use and does not lend"`
-	Lendable     float64  `json:"lendable" doc:"Of the quota, what it does not use and others may, or do"`
-	Weight       float64  `json:"weight"`
-	FairShare    float64  `json:"fairShare" doc:"What it is due at present: its quota as far as it wants it, and its part of what others do not want"`
+	Guaranteed   *float64 `json:"guaranteed,omitempty" doc:"Its quota, in the unit of the resource; absent: no bound"`
+	Used         float64  `json:"used" doc:"By tasks that have a place, in the unit of the resource"`
+	Reserved     float64  `json:"reserved" doc:"By workloads that are Reserved, in the unit of the resource: it counts like what is used, and no place is kept for it"`
+	Fixed        float64  `json:"fixed" doc:"Of used, what is not preemptible, in the same unit"`
+	Over         float64  `json:"over" doc:"Of used and reserved, what is over the quota and can be taken back, in the same unit"`
+	Limit        *float64 `json:"limit,omitempty" doc:"In the unit of the resource; absent: no bound"`
+	LendingLimit *float64 `json:"lendingLimit,omitempty" doc:"In the unit of the resource; absent: all of the quota may be lent"`
+	Kept         float64  `json:"kept" doc:"Of the quota, what it does not use and does not lend, in the same unit"`
+	Lendable     float64  `json:"lendable" doc:"Of the quota, what it does not use and others may, or do, in the same unit"`
+	Weight       float64  `json:"weight" doc:"A proportion against its siblings"`
+	FairShare    float64  `json:"fairShare" doc:"What it is due at present, in the unit of the resource: its quota as far as it wants it, and its part of what others do not want"`
 	Share        *float64 `json:"share,omitempty" doc:"used and reserved in proportion to guaranteed; absent where nothing is guaranteed"`
 }
 
@@ -258,9 +258,9 @@ type Changes struct {
 	Projects map[string]map[string]any `json:"projects" doc:"By name; departments too"`
 }
 
-// Prospect is what changes would come to at once, by the scheduler's own rules,
+// Preview is what changes would come to at once, by the scheduler's own rules,
 // if nobody came and nothing ended.
-type Prospect struct {
+type Preview struct {
 	At       Time              `json:"at"`
 	Items    []AppliedItem     `json:"items" nullable:"false" doc:"What would be another"`
 	Standing []StandingShift   `json:"standing" nullable:"false" doc:"How everybody would stand, as far as that would be another"`

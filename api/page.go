@@ -7,6 +7,7 @@ type Row struct {
 	Name        string            `json:"name"`
 	Project     string            `json:"project"`
 	Kind        string            `json:"kind"`
+	Array       bool              `json:"array,omitempty" doc:"Its tasks run one by one, each for itself"`
 	User        string            `json:"user"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Priority    int               `json:"priority"`

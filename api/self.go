@@ -44,7 +44,7 @@ type FirstError struct {
 	Line     int      `json:"line,omitempty" doc:"Of the output, from 1, where it begins"`
 	Echo     bool     `json:"echo,omitempty" doc:"It reports something that went wrong elsewhere"`
 	Attempt  int      `json:"attempt"`
-	Task     int      `json:"task"`
+	Task     int      `json:"task" doc:"Index of the task"`
 	Role     string   `json:"role"`
 	Node     string   `json:"node,omitempty"`
 	Devices  []string `json:"devices,omitempty"`

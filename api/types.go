@@ -94,10 +94,10 @@ type Check struct {
 
 // Replicas are those of an inference workload.
 type Replicas struct {
-	Wanted     int    `json:"wanted"`
-	Running    int    `json:"running" doc:"Started, ready or not"`
-	Ready      int    `json:"ready" doc:"Take requests"`
-	Updated    int    `json:"updated" doc:"Of the present generation"`
+	Wanted     int    `json:"wanted" doc:"Replicas that there are to be"`
+	Running    int    `json:"running" doc:"Replicas that have started, ready or not"`
+	Ready      int    `json:"ready" doc:"Replicas that take requests"`
+	Updated    int    `json:"updated" doc:"Replicas of the present generation"`
 	Generation int    `json:"generation" doc:"Of the document, from 0; grows with every update"`
 	URL        string `json:"url,omitempty" doc:"The one stable address, which balances over ready replicas"`
 }
@@ -158,9 +158,9 @@ type Lost struct {
 // Pull is how far the pull of an image is.
 type Pull struct {
 	Layers     int   `json:"layers" doc:"Of the image"`
-	LayersDone int   `json:"layersDone"`
+	LayersDone int   `json:"layersDone" doc:"Layers that are there"`
 	Bytes      int64 `json:"bytes" doc:"Downloaded; layers that were there before count as whole"`
-	Total      int64 `json:"totalBytes"`
+	Total      int64 `json:"totalBytes" doc:"Of all layers"`
 }
 
 // Task is one process tree or container of an attempt.
@@ -203,14 +203,14 @@ type Stage struct {
 
 // TaskCounts counts the tasks of the present attempt.
 type TaskCounts struct {
-	Total     int `json:"total"`
-	Pending   int `json:"pending"`
-	Starting  int `json:"starting"`
-	Running   int `json:"running"`
-	Stopping  int `json:"stopping"`
-	Succeeded int `json:"succeeded"`
-	Failed    int `json:"failed"`
-	Canceled  int `json:"canceled,omitempty" doc:"Of an array: stopped by themselves"`
+	Total     int `json:"total" doc:"Tasks of the attempt"`
+	Pending   int `json:"pending" doc:"Tasks in this state"`
+	Starting  int `json:"starting" doc:"Tasks in this state"`
+	Running   int `json:"running" doc:"Tasks in this state"`
+	Stopping  int `json:"stopping" doc:"Tasks in this state"`
+	Succeeded int `json:"succeeded" doc:"Tasks in this state"`
+	Failed    int `json:"failed" doc:"Tasks in this state"`
+	Canceled  int `json:"canceled,omitempty" doc:"Tasks of an array that were stopped by themselves"`
 }
 
 // Transition is one recorded step.
@@ -265,8 +265,8 @@ type TransitionList struct {
 
 // Amount is how much there is and how much of it is held.
 type Amount struct {
-	Total int64 `json:"total"`
-	Used  int64 `json:"used"`
+	Total int64 `json:"total" doc:"In the unit of the field that holds it"`
+	Used  int64 `json:"used" doc:"Of total, what is held, in the same unit"`
 }
 
 // Device is one GPU.
@@ -345,14 +345,14 @@ type ClusterInfo struct {
 
 // NodeCounts are the nodes of a cluster.
 type NodeCounts struct {
-	Total int `json:"total"`
-	Ready int `json:"ready" doc:"Those that take work"`
+	Total int `json:"total" doc:"Nodes"`
+	Ready int `json:"ready" doc:"Nodes that take work"`
 }
 
 // GPUCounts are the GPUs of a cluster.
 type GPUCounts struct {
-	Total int64 `json:"total"`
-	Free  int64 `json:"free" doc:"Healthy, on nodes that take work, and held by nobody, other schedulers included"`
+	Total int64 `json:"total" doc:"Thousandths of GPUs"`
+	Free  int64 `json:"free" doc:"Thousandths of GPUs that are healthy, on nodes that take work, and held by nobody, other schedulers included"`
 }
 
 // ClusterList is every cluster, by name.

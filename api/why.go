@@ -9,14 +9,14 @@ type PendingReason struct {
 	Resource  string `json:"resource,omitempty"`
 	Type      string `json:"type,omitempty" doc:"GPU type asked for"`
 	Requested int64  `json:"requested,omitempty" doc:"By one task: devices, thousandths of cores, or bytes; of quotas and limits by all, devices in thousandths"`
-	Needed    int64  `json:"needed,omitempty" doc:"By all tasks that start together"`
-	Free      int64  `json:"free,omitempty"`
-	Largest   int64  `json:"largest,omitempty" doc:"Free on the best node"`
-	Total     int64  `json:"total,omitempty"`
-	Tasks     int64  `json:"tasks,omitempty"`
+	Needed    int64  `json:"needed,omitempty" doc:"By all tasks that start together, in the unit of requested"`
+	Free      int64  `json:"free,omitempty" doc:"In the unit of requested"`
+	Largest   int64  `json:"largest,omitempty" doc:"Free on the best node, in the unit of requested"`
+	Total     int64  `json:"total,omitempty" doc:"In the unit of requested"`
+	Tasks     int64  `json:"tasks,omitempty" doc:"Tasks that start together"`
 	Fitting   int64  `json:"fitting,omitempty" doc:"How many of the tasks would fit now"`
 	Nodes     int    `json:"nodes,omitempty" doc:"Nodes that lack it"`
-	OfNodes   int    `json:"ofNodes,omitempty"`
+	OfNodes   int    `json:"ofNodes,omitempty" doc:"Nodes that were looked at"`
 	Excluded  int    `json:"excluded,omitempty" doc:"Nodes whose labels, taints or kind do not suit"`
 	Pool      string `json:"pool,omitempty"`
 	Domain    string `json:"domain,omitempty" doc:"Level of the network within which all must be, or each segment"`
@@ -24,10 +24,10 @@ type PendingReason struct {
 	Queue     string `json:"queue,omitempty" doc:"Project or department whose quota or limit it is"`
 	User      string `json:"user,omitempty" doc:"User whose limit it is"`
 	Allocated int64  `json:"allocated,omitempty" doc:"What that holds; devices in thousandths"`
-	Reserved  int64  `json:"reserved,omitempty" doc:"How much of that is reserved for workloads that wait for their checks"`
-	Quota     int64  `json:"quota,omitempty"`
-	Limit     int64  `json:"limit,omitempty"`
-	Share     int64  `json:"share,omitempty" doc:"Its fair share at present"`
+	Reserved  int64  `json:"reserved,omitempty" doc:"How much of that is reserved for workloads that wait for their checks, in the same unit"`
+	Quota     int64  `json:"quota,omitempty" doc:"In the unit of requested"`
+	Limit     int64  `json:"limit,omitempty" doc:"In the unit of requested"`
+	Share     int64  `json:"share,omitempty" doc:"Its fair share at present, in the unit of requested"`
 	Until     *Time  `json:"until,omitempty" doc:"When it ends by itself"`
 	Patient   *Time  `json:"patient,omitempty" doc:"By its own wish it displaces nobody before"`
 
@@ -45,7 +45,7 @@ type PendingReason struct {
 // Block is the room in one domain of the network.
 type Block struct {
 	Name    string `json:"name"`
-	Free    int64  `json:"free"`
+	Free    int64  `json:"free" doc:"In the unit of requested"`
 	Fitting int64  `json:"fitting" doc:"Tasks that would fit now"`
 }
 
@@ -125,14 +125,14 @@ type Estimate struct {
 	Simple bool  `json:"simple,omitempty" doc:"There is too much to simulate: likely is the first known end after which there is room"`
 
 	Learnt  int `json:"learnt" doc:"Running workloads whose likes have ended before"`
-	Limits  int `json:"limits" doc:"Those of which only a time limit is known"`
-	Unknown int `json:"unknown" doc:"Those of whose ends nothing is known"`
+	Limits  int `json:"limits" doc:"Running workloads of which only a time limit is known"`
+	Unknown int `json:"unknown" doc:"Running workloads of whose ends nothing is known"`
 
 	Inside int `json:"inside" doc:"Past estimates that were right: it started within the range"`
 	Scored int `json:"scored" doc:"Past estimates that came to be compared"`
 
-	Width int64 `json:"width,omitempty" doc:"Median width of the last ranges that were compared, in seconds"`
-	Wait  int64 `json:"wait,omitempty" doc:"Median of how long it was then until the start, in seconds"`
+	Width int64 `json:"widthSeconds,omitempty" doc:"Median width of the last ranges that were compared"`
+	Wait  int64 `json:"waitSeconds,omitempty" doc:"Median of how long it was then until the start"`
 }
 
 // Suggestion is a change with which a workload would start now.

@@ -41,8 +41,20 @@ type Options struct {
 	Retries int
 }
 
-// Client is a connection to one server. It is safe for concurrent use.
+// Client is a connection to one server. It is safe for concurrent use. What is
+// done with workloads are its own methods; all else stands under what it is done
+// with.
 type Client struct {
+	Projects      ProjectService
+	Departments   ProjectService
+	Pools         PoolService
+	Nodes         NodeService
+	Licenses      LicenseService
+	Reservations  ReservationService
+	Secrets       SecretService
+	Templates     TemplateService
+	Notifications NotificationService
+
 	http    *http.Client
 	base    string // scheme and host
 	address string
@@ -80,6 +92,9 @@ func New(o Options) (*Client, error) {
 	if c.retries == 0 {
 		c.retries = 4
 	}
+	c.Projects, c.Departments = c.Of(Projects), c.Of(Departments)
+	c.Pools, c.Nodes, c.Licenses, c.Reservations = PoolService{c}, NodeService{c}, LicenseService{c}, ReservationService{c}
+	c.Secrets, c.Templates, c.Notifications = SecretService{c}, TemplateService{c}, NotificationService{c}
 	return c, nil
 }
 

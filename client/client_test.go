@@ -162,55 +162,55 @@ func TestRequests(t *testing.T) {
 		`POST /v1/projects/a/workloads/b:scale {"replicas":0}`:     func() error { _, err := c.Scale(ctx, "a", "b", api.ScaleOptions{}); return err },
 		"POST /v1/projects/a/workloads/b:update command: ls":       func() error { _, err := c.Update(ctx, "a", "b", []byte("command: ls")); return err },
 		`PUT /v1/projects/a/rules {"budgetPeriod":"30d"}`: func() error {
-			_, err := c.SetRules(ctx, Projects, "a", api.ProjectRules{BudgetPeriod: "30d"})
+			_, err := c.Projects.SetRules(ctx, "a", api.ProjectRules{BudgetPeriod: "30d"})
 			return err
 		},
 		"GET /v1/usage?by=project%2Cuser&every=24h0m0s&project=p": func() error {
 			_, err := c.Usage(ctx, UsageOptions{Project: "p", By: []string{"project", "user"}, Every: 24 * time.Hour})
 			return err
 		},
-		"GET /v1/secrets": func() error { _, err := c.Secrets(ctx); return err },
+		"GET /v1/secrets": func() error { _, err := c.Secrets.List(ctx); return err },
 		`POST /v1/secrets {"name":"a","type":"hf","values":{"token":"eA=="}}`: func() error {
-			_, err := c.CreateSecret(ctx, api.NewSecret{Name: "a", Type: "hf", Values: map[string][]byte{"token": []byte("x")}})
+			_, err := c.Secrets.Create(ctx, api.NewSecret{Name: "a", Type: "hf", Values: map[string][]byte{"token": []byte("x")}})
 			return err
 		},
-		"GET /v1/notifications": func() error { _, err := c.Notifications(ctx); return err },
+		"GET /v1/notifications": func() error { _, err := c.Notifications.List(ctx); return err },
 		`POST /v1/notifications {"name":"a","on":["Failed"],"email":"a@b"}`: func() error {
-			_, err := c.CreateNotification(ctx, api.NewNotification{Name: "a", On: []string{"Failed"}, Receiver: api.Receiver{Email: "a@b"}})
+			_, err := c.Notifications.Create(ctx, api.NewNotification{Name: "a", On: []string{"Failed"}, Receiver: api.Receiver{Email: "a@b"}})
 			return err
 		},
-		"DELETE /v1/notifications/a%2Fb":                        func() error { return c.DeleteNotification(ctx, "a/b") },
-		"GET /v1/notifications/deliveries?limit=5&state=failed": func() error { _, err := c.Deliveries(ctx, "failed", 5); return err },
-		`POST /v1/notifications/redeliver {"id":"a"}`:           func() error { _, err := c.Redeliver(ctx, "a"); return err },
+		"DELETE /v1/notifications/a%2Fb":                        func() error { return c.Notifications.Delete(ctx, "a/b") },
+		"GET /v1/notifications/deliveries?limit=5&state=failed": func() error { _, err := c.Notifications.Deliveries(ctx, "failed", 5); return err },
+		`POST /v1/notifications/redeliver {"id":"a"}`:           func() error { _, err := c.Notifications.Redeliver(ctx, "a"); return err },
 		`POST /v1/notifications/test {"name":"a"}`: func() error {
-			_, err := c.TestNotification(ctx, api.NotificationTest{Name: "a"})
+			_, err := c.Notifications.Test(ctx, api.NotificationTest{Name: "a"})
 			return err
 		},
-		"DELETE /v1/secrets/a%2Fb":              func() error { return c.DeleteSecret(ctx, "a/b") },
+		"DELETE /v1/secrets/a%2Fb":              func() error { return c.Secrets.Delete(ctx, "a/b") },
 		"GET /v1/cluster":                       func() error { _, err := c.Cluster(ctx); return err },
-		"GET /v1/projects":                      func() error { _, err := c.Projects(ctx); return err },
-		`POST /v1/projects {"name":"a"}`:        func() error { _, err := c.CreateProject(ctx, Projects, api.NewProject{Name: "a"}); return err },
-		`POST /v1/projects/a:stop {"note":"n"}`: func() error { _, err := c.StopProject(ctx, Projects, "a", api.ProjectOptions{Note: "n"}); return err },
-		"POST /v1/projects/a:start":             func() error { _, err := c.StartProject(ctx, Projects, "a"); return err },
-		"GET /v1/departments":                   func() error { _, err := c.ProjectsOf(ctx, Departments); return err },
-		"DELETE /v1/departments/a":              func() error { return c.DeleteProject(ctx, Departments, "a") },
-		"GET /v1/pools":                         func() error { _, err := c.Pools(ctx); return err },
-		"DELETE /v1/pools/a%2Fb":                func() error { return c.DeletePool(ctx, "a/b") },
-		"GET /v1/nodes":                         func() error { _, err := c.Nodes(ctx); return err },
-		"GET /v1/nodes/a":                       func() error { _, err := c.Node(ctx, "a"); return err },
+		"GET /v1/projects":                      func() error { _, err := c.Projects.List(ctx); return err },
+		`POST /v1/projects {"name":"a"}`:        func() error { _, err := c.Projects.Create(ctx, api.NewProject{Name: "a"}); return err },
+		`POST /v1/projects/a:stop {"note":"n"}`: func() error { _, err := c.Projects.Stop(ctx, "a", api.ProjectOptions{Note: "n"}); return err },
+		"POST /v1/projects/a:start":             func() error { _, err := c.Projects.Start(ctx, "a"); return err },
+		"GET /v1/departments":                   func() error { _, err := c.Departments.List(ctx); return err },
+		"DELETE /v1/departments/a":              func() error { return c.Departments.Delete(ctx, "a") },
+		"GET /v1/pools":                         func() error { _, err := c.Pools.List(ctx); return err },
+		"DELETE /v1/pools/a%2Fb":                func() error { return c.Pools.Delete(ctx, "a/b") },
+		"GET /v1/nodes":                         func() error { _, err := c.Nodes.List(ctx); return err },
+		"GET /v1/nodes/a":                       func() error { _, err := c.Nodes.Get(ctx, "a"); return err },
 		"GET /v1/quota?pool=b&project=a":        func() error { _, err := c.Quota(ctx, "a", "b"); return err },
 		`PATCH /v1/projects/a {"parent":null}`: func() error {
-			_, err := c.ChangeProject(ctx, Projects, "a", map[string]any{"parent": nil})
+			_, err := c.Projects.Change(ctx, "a", map[string]any{"parent": nil})
 			return err
 		},
-		`PATCH /v1/pools/a {"note":"n"}`: func() error { _, err := c.ChangePool(ctx, "a", map[string]any{"note": "n"}); return err },
+		`PATCH /v1/pools/a {"note":"n"}`: func() error { _, err := c.Pools.Change(ctx, "a", map[string]any{"note": "n"}); return err },
 		`POST /v1/pools {"name":"a","selector":"x=y"}`: func() error {
-			_, err := c.CreatePool(ctx, api.NewPool{Name: "a", PoolSpec: api.PoolSpec{Selector: "x=y"}})
+			_, err := c.Pools.Create(ctx, api.NewPool{Name: "a", PoolSpec: api.PoolSpec{Selector: "x=y"}})
 			return err
 		},
-		`POST /v1/nodes/a/cordon {"note":"n"}`: func() error { _, err := c.ChangeNode(ctx, "a", "cordon", api.NodeOptions{Note: "n"}); return err },
+		`POST /v1/nodes/a/cordon {"note":"n"}`: func() error { _, err := c.Nodes.Change(ctx, "a", "cordon", api.NodeOptions{Note: "n"}); return err },
 		`POST /v1/nodes/a/drain?dry_run=true {"force":true}`: func() error {
-			_, err := c.DrainNode(ctx, "a", api.NodeOptions{Force: true}, true)
+			_, err := c.Nodes.Drain(ctx, "a", api.NodeOptions{Force: true}, true)
 			return err
 		},
 		`POST /v1/apply?dry_run=true {"items":[{"kind":"Pool"}]}`: func() error {

@@ -53,23 +53,26 @@ func (c *Client) Usage(ctx context.Context, o UsageOptions) (*api.UsageList, err
 	return one[api.UsageList](ctx, c, call{method: http.MethodGet, path: "/v1/usage", query: q, again: true})
 }
 
-// Secrets returns the user's secrets, without their values.
-func (c *Client) Secrets(ctx context.Context) (*api.SecretList, error) {
-	return one[api.SecretList](ctx, c, call{method: http.MethodGet, path: "/v1/secrets", again: true})
+// SecretService is what is done with secrets.
+type SecretService struct{ c *Client }
+
+// List returns the user's secrets, without their values.
+func (s SecretService) List(ctx context.Context) (*api.SecretList, error) {
+	return one[api.SecretList](ctx, s.c, call{method: http.MethodGet, path: "/v1/secrets", again: true})
 }
 
-// CreateSecret stores a secret; one of that name is a conflict.
-func (c *Client) CreateSecret(ctx context.Context, s api.NewSecret) (*api.Secret, error) {
-	body, err := json.Marshal(s)
+// Create stores a secret; one of that name is a conflict.
+func (s SecretService) Create(ctx context.Context, n api.NewSecret) (*api.Secret, error) {
+	body, err := json.Marshal(n)
 	if err != nil {
 		return nil, err
 	}
-	return one[api.Secret](ctx, c, call{method: http.MethodPost, path: "/v1/secrets", body: body})
+	return one[api.Secret](ctx, s.c, call{method: http.MethodPost, path: "/v1/secrets", body: body})
 }
 
-// DeleteSecret forgets a secret.
-func (c *Client) DeleteSecret(ctx context.Context, name string) error {
-	return c.do(ctx, call{method: http.MethodDelete, path: "/v1/secrets/" + url.PathEscape(name)}, nil)
+// Delete forgets a secret.
+func (s SecretService) Delete(ctx context.Context, name string) error {
+	return s.c.do(ctx, call{method: http.MethodDelete, path: "/v1/secrets/" + url.PathEscape(name)}, nil)
 }
 
 // Lifecycle returns the machine: phases, rules and a diagram, as the server

@@ -43,9 +43,9 @@ func (c *Client) WorkloadMetrics(ctx context.Context, project, name string, o Me
 	return one[api.Metrics](ctx, c, call{method: http.MethodGet, path: workload(project, name) + "/metrics", query: q, again: true})
 }
 
-// NodeMetrics is what everything on a node used, and how its GPUs fared.
-func (c *Client) NodeMetrics(ctx context.Context, node string, o MetricsOptions) (*api.Metrics, error) {
-	return one[api.Metrics](ctx, c, call{method: http.MethodGet, path: "/v1/nodes/" + url.PathEscape(node) + "/metrics", query: o.query(), again: true})
+// Metrics is what everything on a node used, and how its GPUs fared.
+func (s NodeService) Metrics(ctx context.Context, node string, o MetricsOptions) (*api.Metrics, error) {
+	return one[api.Metrics](ctx, s.c, call{method: http.MethodGet, path: "/v1/nodes/" + url.PathEscape(node) + "/metrics", query: o.query(), again: true})
 }
 
 // Metrics is how much of all GPUs was allocated and busy, and what waited.

@@ -8,31 +8,34 @@ import (
 	"github.com/musterhq/muster/api"
 )
 
+// ReservationService is what is done with reservations of nodes.
+type ReservationService struct{ c *Client }
+
 func reservationPath(name string) string { return "/v1/reservations/" + url.PathEscape(name) }
 
-// Reservations returns every reservation.
-func (c *Client) Reservations(ctx context.Context) (*api.ReservationList, error) {
-	return one[api.ReservationList](ctx, c, call{method: http.MethodGet, path: "/v1/reservations", again: true})
+// List returns every reservation.
+func (s ReservationService) List(ctx context.Context) (*api.ReservationList, error) {
+	return one[api.ReservationList](ctx, s.c, call{method: http.MethodGet, path: "/v1/reservations", again: true})
 }
 
-// Reservation returns one reservation.
-func (c *Client) Reservation(ctx context.Context, name string) (*api.Reservation, error) {
-	return one[api.Reservation](ctx, c, call{method: http.MethodGet, path: reservationPath(name), again: true})
+// Get returns one reservation.
+func (s ReservationService) Get(ctx context.Context, name string) (*api.Reservation, error) {
+	return one[api.Reservation](ctx, s.c, call{method: http.MethodGet, path: reservationPath(name), again: true})
 }
 
-// CreateReservation makes a reservation; one that exists is a conflict. A dry
+// Create makes a reservation; one that exists is a conflict. A dry
 // run says which nodes it would keep, and what runs there.
-func (c *Client) CreateReservation(ctx context.Context, r api.NewReservation, dry bool) (*api.Reservation, error) {
-	return send[api.Reservation](ctx, c, http.MethodPost, "/v1/reservations", r, dry)
+func (s ReservationService) Create(ctx context.Context, r api.NewReservation, dry bool) (*api.Reservation, error) {
+	return send[api.Reservation](ctx, s.c, http.MethodPost, "/v1/reservations", r, dry)
 }
 
-// ChangeReservation changes some fields: patch is a JSON merge patch, in which
+// Change changes some fields: patch is a JSON merge patch, in which
 // nil takes a field away.
-func (c *Client) ChangeReservation(ctx context.Context, name string, patch map[string]any, dry bool) (*api.Reservation, error) {
-	return send[api.Reservation](ctx, c, http.MethodPatch, reservationPath(name), patch, dry)
+func (s ReservationService) Change(ctx context.Context, name string, patch map[string]any, dry bool) (*api.Reservation, error) {
+	return send[api.Reservation](ctx, s.c, http.MethodPatch, reservationPath(name), patch, dry)
 }
 
-// DeleteReservation deletes a reservation that nobody waits for.
-func (c *Client) DeleteReservation(ctx context.Context, name string) error {
-	return c.do(ctx, call{method: http.MethodDelete, path: reservationPath(name)}, nil)
+// Delete deletes a reservation that nobody waits for.
+func (s ReservationService) Delete(ctx context.Context, name string) error {
+	return s.c.do(ctx, call{method: http.MethodDelete, path: reservationPath(name)}, nil)
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/musterhq/muster/api"
 )
 
+// TemplateService is what is done with templates and other assets.
+type TemplateService struct{ c *Client }
+
 // The kinds of assets, which are all kept as templates are.
 const (
 	KindTemplate    = "template"
@@ -24,8 +27,8 @@ const SystemScope = AllProjects
 
 // Assets returns those of all kinds that a project can use; of all projects where
 // project is empty.
-func (c *Client) Assets(ctx context.Context, project string) (*api.TemplateList, error) {
-	return one[api.TemplateList](ctx, c, call{method: http.MethodGet, path: templates(project, "asset"), again: true})
+func (s TemplateService) Assets(ctx context.Context, project string) (*api.TemplateList, error) {
+	return one[api.TemplateList](ctx, s.c, call{method: http.MethodGet, path: templates(project, "asset"), again: true})
 }
 
 func templates(project, kind string) string {
@@ -35,43 +38,43 @@ func templates(project, kind string) string {
 	return "/v1/projects/" + url.PathEscape(project) + "/" + kind + "s"
 }
 
-// Templates returns those of a kind that a project can use; of all projects
+// List returns those of a kind that a project can use; of all projects
 // where project is empty.
-func (c *Client) Templates(ctx context.Context, project, kind string) (*api.TemplateList, error) {
-	return one[api.TemplateList](ctx, c, call{method: http.MethodGet, path: templates(project, kind), again: true})
+func (s TemplateService) List(ctx context.Context, project, kind string) (*api.TemplateList, error) {
+	return one[api.TemplateList](ctx, s.c, call{method: http.MethodGet, path: templates(project, kind), again: true})
 }
 
-// Template returns one that a project can use, with the document of a version
+// Get returns one that a project can use, with the document of a version
 // (0: the present one).
-func (c *Client) Template(ctx context.Context, project, kind, name string, version int) (*api.Template, error) {
+func (s TemplateService) Get(ctx context.Context, project, kind, name string, version int) (*api.Template, error) {
 	q := url.Values{}
 	if version > 0 {
 		q.Set("version", strconv.Itoa(version))
 	}
-	return one[api.Template](ctx, c, call{method: http.MethodGet, path: templates(project, kind) + "/" + url.PathEscape(name), query: q, again: true})
+	return one[api.Template](ctx, s.c, call{method: http.MethodGet, path: templates(project, kind) + "/" + url.PathEscape(name), query: q, again: true})
 }
 
-// CreateTemplate makes one; one of that name is a conflict.
-func (c *Client) CreateTemplate(ctx context.Context, project, kind string, t api.NewTemplate) (*api.Template, error) {
+// Create makes one; one of that name is a conflict.
+func (s TemplateService) Create(ctx context.Context, project, kind string, t api.NewTemplate) (*api.Template, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
-	return one[api.Template](ctx, c, call{method: http.MethodPost, path: templates(project, kind), body: body})
+	return one[api.Template](ctx, s.c, call{method: http.MethodPost, path: templates(project, kind), body: body})
 }
 
-// ReplaceTemplate gives one another document and description.
-func (c *Client) ReplaceTemplate(ctx context.Context, project, kind string, t api.NewTemplate) (*api.Template, error) {
+// Replace gives one another document and description.
+func (s TemplateService) Replace(ctx context.Context, project, kind string, t api.NewTemplate) (*api.Template, error) {
 	body, err := json.Marshal(t)
 	if err != nil {
 		return nil, err
 	}
-	return one[api.Template](ctx, c, call{method: http.MethodPut, path: templates(project, kind) + "/" + url.PathEscape(t.Name), body: body, again: true})
+	return one[api.Template](ctx, s.c, call{method: http.MethodPut, path: templates(project, kind) + "/" + url.PathEscape(t.Name), body: body, again: true})
 }
 
-// DeleteTemplate forgets one.
-func (c *Client) DeleteTemplate(ctx context.Context, project, kind, name string) error {
-	return c.do(ctx, call{method: http.MethodDelete, path: templates(project, kind) + "/" + url.PathEscape(name)}, nil)
+// Delete forgets one.
+func (s TemplateService) Delete(ctx context.Context, project, kind, name string) error {
+	return s.c.do(ctx, call{method: http.MethodDelete, path: templates(project, kind) + "/" + url.PathEscape(name)}, nil)
 }
 
 // Assembled is the document that doc stands for: what the assets that it names

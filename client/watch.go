@@ -123,13 +123,13 @@ func (w *watch) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := w.tell(e); err != nil {
+		if err := w.deliver(e); err != nil {
 			return err
 		}
 	}
 }
 
-func (w *watch) tell(e event) error {
+func (w *watch) deliver(e event) error {
 	if n, err := strconv.ParseInt(e.id, 10, 64); err == nil && n > w.last {
 		// One revision may change many workloads, and the connection may break
 		// between them: the whole revision is asked for again.

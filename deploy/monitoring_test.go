@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/telemetry"
 	"github.com/musterhq/muster/internal/testing/controltest"
@@ -30,7 +30,7 @@ import (
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	log, meter := slog.New(slog.NewTextHandler(io.Discard, nil)), telemetry.NewMeter()
-	ctl := controltest.Begin(t, control.Options{Deps: engine.Deps{Store: memstore.New(), Log: log}}, fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 1000, 1<<30, 1, "A100")}))
+	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}}, fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 1000, 1<<30, 1, "A100")}))
 	all := []prometheus.Collector{meter, telemetry.NewGauges(ctl)}
 	srv := server.New(server.Config{Control: ctl, Clock: time.Now, Log: log, Collectors: all})
 	rec := httptest.NewRecorder()

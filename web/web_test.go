@@ -86,9 +86,9 @@ func TestTheTypesAreThoseOfTheAPI(t *testing.T) {
 	}
 }
 
-// budget is how large what is loaded at first may be, compressed: the page must
+// budget is how large what is loaded at first may be, compressed, with the English texts: the page must
 // be there at once, on slow lines too.
-const budget = 120 << 10
+const budget = 130_000
 
 func TestTheBundleStaysSmall(t *testing.T) {
 	var b bytes.Buffer
@@ -172,7 +172,7 @@ func TestWhatIsVendoredIsWhatWasFetched(t *testing.T) {
 func TestTheSourcesAreOfTheirTypes(t *testing.T) {
 	out, err := tool(t, "check")
 	if err != nil && strings.Contains(out, "registry.npmjs.org") {
-		t.Skipf("the compiler cannot be fetched here: %s", out)
+		t.Skipf("this takes TypeScript, which npm fetches once from registry.npmjs.org; with a network, or node_modules from elsewhere, it runs: %s", out)
 	}
 	if err != nil {
 		t.Errorf("%s", out)

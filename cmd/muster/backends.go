@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/local"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/operator"
@@ -24,16 +25,16 @@ import (
 type backends struct {
 	all    []backend.Backend
 	local  *local.Backend // nil: this machine is none
-	kubes  []cluster
+	kubes  []kubeCluster
 	images bool // one of them runs container images
 	// installation drives clusters; seasoned: it did so before it had a name.
 	installation string
 	seasoned     bool
-	register     kube.Register
+	register     cluster.Register
 }
 
-// cluster is a Kubernetes one, and how it is reached.
-type cluster struct {
+// kubeCluster is a Kubernetes cluster, and how it is reached.
+type kubeCluster struct {
 	*kube.Backend
 	config *rest.Config
 }
@@ -89,7 +90,7 @@ func (p *backends) open(o cli.ServerOptions, images *images, log *slog.Logger) e
 }
 
 func (p *backends) add(o cli.ServerOptions, name, prefix string, config *rest.Config, latest func() *rest.Config, logs string, log *slog.Logger) error {
-	k, err := kube.Open(kube.Options{
+	k, err := kube.Open(cluster.Options{
 		Name: name, Prefix: prefix, Config: config, Latest: latest, Namespaces: o.KubeNamespaces, Program: o.KubeProgram,
 		RuntimeClass: o.KubeRuntime, ReservationImage: o.KubeReservation, LogDir: filepath.Join(logs, name), Log: log,
 		Installation: p.installation, Seasoned: p.seasoned, TakeOver: slices.Contains(o.TakeOver, name), Register: &p.register,
@@ -97,7 +98,7 @@ func (p *backends) add(o cli.ServerOptions, name, prefix string, config *rest.Co
 	if err != nil {
 		return err
 	}
-	p.kubes, p.all, p.images = append(p.kubes, cluster{k, config}), append(p.all, k), true
+	p.kubes, p.all, p.images = append(p.kubes, kubeCluster{k, config}), append(p.all, k), true
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/cli"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/launch"
 )
 
 // socketMax is the longest path that a unix socket can have on Linux, less one.
@@ -25,14 +25,47 @@ const socketMax = 107
 // listen opens the unix socket and whatever else was asked for. The address of
 // the socket is left in muster.addr for clients. It is only called under the
 // data directory's lock, so a socket that is there belongs to a dead server.
-func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
-	path := filepath.Join(o.DataDir, "muster.sock")
+func listen(o cli.ServerOptions, handed []net.Listener) ([]net.Listener, string, error) {
+	all, address, err := mainSocket(o.DataDir, handed)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, at := range o.Listen {
+		tcp, err := net.Listen("tcp", at)
+		if err != nil {
+			err = fmt.Errorf("--listen %q: %w", at, err)
+			for _, l := range all {
+				l.Close()
+			}
+			return nil, "", err
+		}
+		all = append(all, tcp)
+	}
+	if err := os.WriteFile(filepath.Join(o.DataDir, "muster.addr"), []byte(address+"\n"), 0o600); err != nil {
+		return nil, "", fmt.Errorf("the address cannot be written: %w", err)
+	}
+	return all, address, nil
+}
+
+// mainSocket is the unix socket: the one that systemd has opened for us, or our own in
+// the data directory.
+func mainSocket(dataDir string, handed []net.Listener) ([]net.Listener, string, error) {
+	for _, l := range handed {
+		if a, ok := l.Addr().(*net.UnixAddr); ok && a.Name != "" {
+			return []net.Listener{l}, "unix://" + a.Name, nil
+		}
+	}
+	path := filepath.Join(dataDir, "muster.sock")
 	if len(path) > socketMax {
-		dir, err := shortDir(o.DataDir, "", 0o700, os.TempDir(), "/tmp")
+		dir, err := shortDir(dataDir, "", 0o700, os.TempDir(), "/tmp")
 		if err != nil {
 			return nil, "", fmt.Errorf("a directory for the socket cannot be made: %w", err)
 		}
 		path = filepath.Join(dir, "muster.sock")
+	}
+	if c, err := net.Dial("unix", path); err == nil {
+		_ = c.Close()
+		return nil, "", precondition("systemd listens on "+path+", and starts the server itself", "muster server uninstall, or for a while systemctl --user stop muster.socket muster.service")
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", fmt.Errorf("an old socket cannot be removed: %w", err)
@@ -45,21 +78,7 @@ func listen(o cli.ServerOptions) ([]net.Listener, string, error) {
 		l.Close()
 		return nil, "", fmt.Errorf("the socket cannot be protected: %w", err)
 	}
-	all, address := []net.Listener{l}, "unix://"+path
-	for _, at := range o.Listen {
-		tcp, err := reachable(at, o.TokenFile != "")
-		if err != nil {
-			for _, l := range all {
-				l.Close()
-			}
-			return nil, "", err
-		}
-		all = append(all, tcp)
-	}
-	if err := os.WriteFile(filepath.Join(o.DataDir, "muster.addr"), []byte(address+"\n"), 0o600); err != nil {
-		return nil, "", fmt.Errorf("the address cannot be written: %w", err)
-	}
-	return all, address, nil
+	return []net.Listener{l}, "unix://" + path, nil
 }
 
 // shortDir is a directory for a socket, in the first of some that has room for its
@@ -145,35 +164,18 @@ func closeTasks(dataDir string, l net.Listener, path string) {
 
 // wayOf is how the tasks of each backend reach this server: those of this machine
 // by the socket, others at the address that the operator has given, if any.
-func wayOf(where *backends, socket, advertised string) func(string, bool) engine.Way {
+func wayOf(where *backends, socket, advertised string) func(string, bool) launch.Way {
 	const inside = "/.muster/tasks"
-	return func(name string, image bool) engine.Way {
+	return func(name string, image bool) launch.Way {
 		switch {
 		case where.local == nil || name != where.local.Name():
-			return engine.Way{URL: advertised}
+			return launch.Way{URL: advertised}
 		case !image:
-			return engine.Way{URL: "unix://" + socket}
+			return launch.Way{URL: "unix://" + socket}
 		default:
-			return engine.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
+			return launch.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
 		}
 	}
-}
-
-// reachable listens on a TCP address: of this machine alone, unless whoever runs
-// the server has given the token and so decided who may come from elsewhere.
-func reachable(at string, elsewhere bool) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(at)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %q: %w; write HOST:PORT like 127.0.0.1:8080", at, err)
-	}
-	if ip := net.ParseIP(host); !elsewhere && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("--listen %q: without --token-file only loopback addresses are served, since the connection is not encrypted; use 127.0.0.1 and a tunnel, or give the token in a file where the network is trusted", at)
-	}
-	l, err := net.Listen("tcp", at)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %q: %w", at, err)
-	}
-	return l, nil
 }
 
 // shortest is how many characters a token must have.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -60,12 +61,14 @@ func (s scripts) Run() int { return kubetest.Main(s.m) }
 //	                        see page_test.go
 //	gitserver               a git repository over https and ssh, see git_test.go
 //	mailserver FILE         a mail server at $SMTP, see mail_test.go
+//	systemd                 a real systemd for the user, see systemd_test.go
+//	unitpid VARIABLE        the process of its muster.service
 //
-// and the condition [root].
+// and the conditions [root] and [systemd].
 func TestScripts(t *testing.T) {
 	quick := quickCommands(t)
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               stories(t),
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -92,13 +95,36 @@ func TestScripts(t *testing.T) {
 			if cond == "root" {
 				return os.Geteuid() == 0, nil
 			}
+			if cond == "systemd" {
+				return hasSystemd() == "", nil
+			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
-			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
+			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "systemd": systemdUser, "unitpid": unitPid, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
 			"page": func(ts *testscript.TestScript, neg bool, args []string) { page(t, ts, neg, args) },
 		},
+	})
+}
+
+// large are what scripts need that CI does not install (docs/testing.md). There
+// nothing may be skipped, so without it they are not run at all.
+var large = map[string]string{"slurm_snakemake": "snakemake"}
+
+// stories are the scripts to run.
+func stories(t *testing.T) []string {
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("there are no scripts: %v", err)
+	}
+	return slices.DeleteFunc(all, func(file string) bool {
+		program := large[strings.TrimSuffix(filepath.Base(file), ".txtar")]
+		if program == "" || os.Getenv("CI") == "" {
+			return false
+		}
+		_, err := exec.LookPath(program)
+		return err != nil
 	})
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/operations"
 	"github.com/musterhq/muster/internal/packed"
@@ -35,6 +35,7 @@ import (
 	"github.com/musterhq/muster/internal/serviceproxy"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/store/sqlstore"
+	"github.com/musterhq/muster/internal/systemd"
 	"github.com/musterhq/muster/internal/telemetry"
 )
 
@@ -50,6 +51,10 @@ const (
 func serve(ctx context.Context, o cli.ServerOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	handed, err := systemd.Take()
+	if err != nil {
+		return err
+	}
 	program.KeepToItself()
 	_, _ = installed()
 	debug.SetMemoryLimit(memoryAim)
@@ -59,11 +64,11 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 		return err
 	}
 	defer probes.close()
-	return lead(ctx, o, log, func(ctx context.Context) error { return govern(ctx, o, log, probes) })
+	return lead(ctx, o, log, func(ctx context.Context) error { return govern(ctx, o, log, probes, handed) })
 }
 
 // govern is the life of a server that leads, if several stand ready.
-func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *probes) error {
+func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *probes, handed systemd.Handed) error {
 	lock, err := lockFor(ctx, o, log)
 	if err != nil || lock == nil { // it was ended before its turn came
 		return err
@@ -119,11 +124,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, meter := openMeasured(o, log), telemetry.NewMeter()
-	ctl, err := control.New(ctx, control.Options{Deps: engine.Deps{
+	ctl, err := control.New(ctx, control.Options{Deps: draft.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: naming.NewID(rand.Reader), NewName: naming.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: forTheirUse(o.DataDir), Models: models,
-		Policy: schedule.NewPolicy(schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)), Past: engine.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
+		Policy: schedule.NewPolicy(schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)), Past: draft.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
 		Meter:  meter, TaskEnv: taskEnv,
@@ -133,7 +138,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	}
 	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log})
 
-	listeners, address, err := listen(o)
+	listeners, address, err := listen(o, handed.Listeners)
 	if err != nil {
 		return err
 	}
@@ -154,7 +159,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), tellSystemd(handed, log), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear
@@ -163,6 +168,20 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		log.Warn("the supervisor of tasks was not told that it may end", "err", e)
 	}
 	return err
+}
+
+// tellSystemd tells systemd that the backends have reported, and when the server ends.
+func tellSystemd(handed systemd.Handed, log *slog.Logger) func(context.Context) {
+	tell := func(state string) {
+		if err := handed.Tell(state); err != nil {
+			log.Warn("systemd may think that the server does not start", "err", err)
+		}
+	}
+	return func(ctx context.Context) {
+		tell("READY=1")
+		<-ctx.Done()
+		tell("STOPPING=1")
+	}
 }
 
 // sweep removes what other versions of this program have unpacked. This server holds

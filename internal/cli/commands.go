@@ -78,6 +78,7 @@ func commands(hooks Hooks) []command {
 		{"run", "notifications notification", admin.NewNotifications},
 		{"run", "simulate sim", simulate.NewSimulate},
 		{"run", "server", func(s *session.Session) *cobra.Command { return newServer(s, hooks) }},
+		{"run", "doctor", func(s *session.Session) *cobra.Command { return newDoctor(s, hooks.Examine) }},
 		{"run", "config", admin.NewConfig},
 		{"run", "version", newVersion},
 	}

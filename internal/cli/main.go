@@ -24,6 +24,7 @@ import (
 
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/cli/terminal"
+	"github.com/musterhq/muster/internal/doctor"
 )
 
 // ServerOptions say how a server is to run.
@@ -81,6 +82,8 @@ type Hooks struct {
 	// Salvage finds what of the database in dataDir cannot be read and, with
 	// take, takes it out.
 	Salvage func(ctx context.Context, dataDir string, take bool) (Salvaged, error)
+	// Examine asks a cluster for what a server needs there.
+	Examine func(context.Context, ClusterQuestion) ([]doctor.Check, error)
 	// Commands are further commands, which work with what Tool offers.
 	Commands func(*Tool) []*cobra.Command
 }

@@ -35,13 +35,13 @@ A project goes with its quotas, and its work goes on without them.`,
 		Example: `  muster server salvage
   muster server salvage --yes`,
 		Args: session.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return salvage(s, cmd.Context(), find, yes) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return salvage(cmd.Context(), s, find, yes) },
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "take them out")
 	return cmd
 }
 
-func salvage(s *session.Session, ctx context.Context, find func(context.Context, string, bool) (Salvaged, error), take bool) error {
+func salvage(ctx context.Context, s *session.Session, find func(context.Context, string, bool) (Salvaged, error), take bool) error {
 	if find == nil {
 		return session.UsageError("this program is a client and has no database", "run it on Linux, where the server's data directory is")
 	}

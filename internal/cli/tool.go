@@ -169,7 +169,7 @@ func (t *Tool) Read(file string) ([]byte, error) { return document.Read(t.s, fil
 // Made lays a document over assets of its project, each NAME or NAME@VERSION.
 func (t *Tool) Made(ctx context.Context, of spec.Assets, doc *spec.Document) (*spec.Document, error) {
 	d := &document.DocumentFlags{Project: doc.Project}
-	if err := document.TakeAssets(t.s, ctx, d, of); err != nil {
+	if err := document.TakeAssets(ctx, t.s, d, of); err != nil {
 		return nil, err
 	}
 	if d.Base == nil {
@@ -213,7 +213,7 @@ func (t *Tool) Until(ctx context.Context, w *api.Workload, done func(*api.Worklo
 	if err != nil {
 		return nil, err
 	}
-	return inspect.Until(t.s, ctx, c, w, done)
+	return inspect.Until(ctx, t.s, c, w, done)
 }
 
 // Ended reports whether nothing more happens to a workload by itself.
@@ -416,7 +416,7 @@ func (t *Tool) Interact(ctx context.Context, w *api.Workload) error {
 	if err != nil {
 		return err
 	}
-	return enter.Interact(t.s, ctx, c, w)
+	return enter.Interact(ctx, t.s, c, w)
 }
 
 // Limited does something that may write n bytes of output and no more.

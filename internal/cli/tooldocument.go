@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Edit returns a document with fields set, each written FIELD=value as for
@@ -29,7 +30,7 @@ func Edit(doc *spec.Document, sets []string) (*spec.Document, error) {
 
 // BadDocument is a file, or a command line where there is none, that cannot be
 // read.
-func BadDocument(file string, errs spec.Errors) error {
+func BadDocument(file string, errs codec.Errors) error {
 	if file == "" {
 		errs = slices.Clone(errs)
 		for i := range errs {

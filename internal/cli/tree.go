@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Tree is every command of muster, for who writes its manual. None is to be run.
+// Tree returns every command of muster for generating its manual. Do not run them.
 func Tree() *cobra.Command {
 	nothing := func(string) string { return "" }
 	root := newRoot(&session.Session{Env: nothing, Environ: func() []string { return nil }, Now: time.Now}, Hooks{}, nil)

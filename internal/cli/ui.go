@@ -24,14 +24,14 @@ From another machine: ssh -L PORT:127.0.0.1:PORT HOST, then open the link here.`
 		Example: "  muster ui\n  muster ui --no-browser",
 		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return ui(s, cmd.Context(), !stay)
+			return ui(cmd.Context(), s, !stay)
 		},
 	}
 	cmd.Flags().BoolVar(&stay, "no-browser", false, "print the link only")
 	return cmd
 }
 
-func ui(s *session.Session, ctx context.Context, open bool) error {
+func ui(ctx context.Context, s *session.Session, open bool) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err

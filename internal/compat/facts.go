@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // Place is where nodes are and what GPUs they have, by name of the node.
@@ -136,17 +137,8 @@ func Dash(text string) string {
 // Number is a number without needless digits.
 func Number(f float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") }
 
-// Devices are thousandths of devices as a number of them.
-func Devices(milli int64) string {
-	text := strings.TrimRight(fmt.Sprintf("%d.%03d", milli/1000, milli%1000), "0")
-	return strings.TrimSuffix(text, ".")
-}
-
-// GPUs is a number of GPUs, of which parts count as such.
-func GPUs(n float64) string { return Devices(int64(n*1000 + 0.5)) }
-
 // Hours are seconds in hours, to the thousandth: the first minutes show.
-func Hours(seconds float64) string { return Devices(int64(seconds/3.6 + 0.5)) }
+func Hours(seconds float64) string { return amount.Thousandths(int64(seconds/3.6 + 0.5)) }
 
 // Upper makes the first letter a capital one: RUNNING and running are Running.
 func Upper(word string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Load reads the workload of a file in any format that muster knows by its
@@ -60,7 +61,7 @@ func Tell(c *Call, file string, res *source.Result) {
 // Refused is why nothing could be made of a file, or of a command line where
 // there is none.
 func Refused(file string, err error) error {
-	var errs spec.Errors
+	var errs codec.Errors
 	if errors.As(err, &errs) {
 		return cli.BadDocument(file, errs)
 	}

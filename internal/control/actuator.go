@@ -14,6 +14,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/consequence"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 const (
@@ -77,13 +79,13 @@ func (a *actuator) mark(nodes []core.Node) {
 // may not be dropped, and the writer may not wait for a backend.
 type actionQueue struct {
 	mu    sync.Mutex
-	items []engine.Action
-	doing []engine.Action // taken, and not carried out yet
+	items []draft.Action
+	doing []draft.Action // taken, and not carried out yet
 	aside map[attemptKey]*aside
 	wake  chan struct{}
 }
 
-func (q *actionQueue) push(all []engine.Action) {
+func (q *actionQueue) push(all []draft.Action) {
 	q.mu.Lock()
 	q.items = append(q.items, all...)
 	q.mu.Unlock()
@@ -94,7 +96,7 @@ func (q *actionQueue) push(all []engine.Action) {
 }
 
 // back puts items at the head again.
-func (q *actionQueue) back(items []engine.Action) {
+func (q *actionQueue) back(items []draft.Action) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.items, q.doing = append(items, q.items...), nil
@@ -114,7 +116,7 @@ func (q *actionQueue) carried(n int) {
 func (q *actionQueue) oldest() (at time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, all := range [][]engine.Action{q.doing, q.items} {
+	for _, all := range [][]draft.Action{q.doing, q.items} {
 		for i := range all {
 			if !ok || all[i].At.Before(at) {
 				at, ok = all[i].At, true
@@ -124,7 +126,7 @@ func (q *actionQueue) oldest() (at time.Time, ok bool) {
 	return at, ok
 }
 
-func (q *actionQueue) take() []engine.Action {
+func (q *actionQueue) drain() []draft.Action {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	items := q.items
@@ -140,7 +142,7 @@ func (a *actuator) run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 			defer cancel()
-			for items := a.queue.take(); len(items) > 0; {
+			for items := a.queue.drain(); len(items) > 0; {
 				n := sameKind(items)
 				if errors.Is(a.carry(last, items[:n]), backend.ErrUnreachable) {
 					return // the next server asks again
@@ -152,7 +154,7 @@ func (a *actuator) run(ctx context.Context) {
 		case <-a.retry():
 			a.again(ctx)
 		}
-		items := a.queue.take()
+		items := a.queue.drain()
 		for len(items) > 0 && ctx.Err() == nil {
 			n := sameKind(items)
 			if !a.carryOut(ctx, a.queue.admit(slices.Clone(items[:n]))) {
@@ -170,7 +172,7 @@ func (a *actuator) run(ctx context.Context) {
 // carryOut carries out items of one kind, for as long as the backend cannot be
 // reached again and again: every action is harmless to repeat. What the backend
 // itself fails is set aside. It reports whether it got so far before ctx was done.
-func (a *actuator) carryOut(ctx context.Context, items []engine.Action) bool {
+func (a *actuator) carryOut(ctx context.Context, items []draft.Action) bool {
 	for len(items) > 0 && ctx.Err() == nil {
 		err := a.carry(ctx, items)
 		if errors.Is(err, backend.ErrUnreachable) {
@@ -197,7 +199,7 @@ func (a *actuator) retry() <-chan time.Time {
 
 // sameKind is how many actions at the head are of one kind (and grace), and so
 // can go in one call.
-func sameKind(items []engine.Action) int {
+func sameKind(items []draft.Action) int {
 	n := 1
 	for n < len(items) && items[n].Kind == items[0].Kind && items[n].Grace == items[0].Grace {
 		n++
@@ -205,13 +207,13 @@ func sameKind(items []engine.Action) int {
 	return n
 }
 
-func (a *actuator) carry(ctx context.Context, items []engine.Action) error {
+func (a *actuator) carry(ctx context.Context, items []draft.Action) error {
 	ids := make([]core.TaskID, len(items))
 	for i := range items {
 		ids[i] = items[i].Task
 	}
 	switch items[0].Kind {
-	case engine.ActStart:
+	case draft.ActStart:
 		tasks := make([]backend.Assignment, 0, len(items))
 		var closed []backend.Observation
 		for i := range items {
@@ -229,14 +231,14 @@ func (a *actuator) carry(ctx context.Context, items []engine.Action) error {
 			return nil
 		}
 		return a.backend.Start(ctx, tasks)
-	case engine.ActForget:
+	case draft.ActForget:
 		return a.backend.Forget(ctx, ids)
-	case engine.ActDisown:
+	case draft.ActDisown:
 		if p, ok := a.backend.(backend.Claimant); ok {
 			return p.Disown(ctx, ids)
 		}
 		return nil
-	case engine.ActStop:
+	case draft.ActStop:
 		err := a.backend.Stop(ctx, ids, items[0].Grace)
 		if err == nil {
 			a.lookAgain() // a task that never arrived there will not be heard of
@@ -277,7 +279,7 @@ func (a *actuator) watch(ctx context.Context) {
 				}
 				continue
 			}
-			a.ctl.Do(ctx, engine.Inventory(a.backend.Name(), nodes)) //nolint:errcheck // asked again after the next break
+			a.ctl.Apply(ctx, engine.Inventory(a.backend.Name(), nodes)) //nolint:errcheck // asked again after the next break
 			a.lost = false
 		}
 		wctx, cancel := context.WithCancel(ctx)
@@ -303,7 +305,7 @@ func (a *actuator) watch(ctx context.Context) {
 		a.pause(ctx)
 		// What was lost sight of may have come back with other nodes.
 		if nodes, err := a.inventory(ctx); err == nil {
-			a.ctl.Do(ctx, engine.Inventory(a.backend.Name(), nodes))
+			a.ctl.Apply(ctx, engine.Inventory(a.backend.Name(), nodes))
 		}
 	}
 }
@@ -359,7 +361,7 @@ func (a *actuator) survey(ctx context.Context) {
 	if err != nil || reflect.DeepEqual(nodes, a.nodes) {
 		return
 	}
-	if _, err := a.ctl.Do(ctx, engine.Inventory(a.backend.Name(), nodes)); err == nil {
+	if err := a.ctl.Apply(ctx, engine.Inventory(a.backend.Name(), nodes)); err == nil {
 		a.nodes = nodes
 	}
 }
@@ -369,7 +371,7 @@ func (a *actuator) announce(ctx context.Context, p backend.Announcer) {
 	for ctx.Err() == nil {
 		err := p.Nodes(ctx, func(changed []core.Node, gone []core.NodeID) {
 			a.mark(changed)
-			a.ctl.Do(ctx, engine.NodesChanged(changed, gone)) //nolint:errcheck // the survey tells again
+			a.ctl.Apply(ctx, engine.NodesChanged(changed, gone)) //nolint:errcheck // the survey tells again
 		})
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("the backend does not tell of its nodes any more; asking again", "err", err)
@@ -382,7 +384,7 @@ func (a *actuator) announce(ctx context.Context, p backend.Announcer) {
 func (a *actuator) claims(ctx context.Context, p backend.Claimant) {
 	for ctx.Err() == nil {
 		err := p.Claims(ctx, func(news backend.Claims) error {
-			_, err := a.ctl.Do(ctx, engine.Claimed(a.backend.Name(), news))
+			err := a.ctl.Apply(ctx, consequence.Claimed(a.backend.Name(), news))
 			a.speakAgain()
 			return err
 		})
@@ -397,7 +399,7 @@ func (a *actuator) claims(ctx context.Context, p backend.Claimant) {
 // again in the next full look.
 func (a *actuator) report(ctx context.Context, o engine.Observations) {
 	o.Backend = a.backend.Name()
-	_, err := a.ctl.Do(ctx, engine.Observe(o))
+	err := a.ctl.Apply(ctx, engine.Observe(o))
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrStopped) {
 		a.log.Warn("observations could not be stored; looking again", "err", err)
 		a.pause(ctx)
@@ -412,7 +414,7 @@ func (a *actuator) fails(ctx context.Context, err error) {
 		a.since = now
 	}
 	if !a.told && now.Sub(a.since) >= silentAfter {
-		_, failed := a.ctl.Do(ctx, engine.Reach(a.backend.Name(), false, err.Error()))
+		failed := a.ctl.Apply(ctx, engine.Reach(a.backend.Name(), false, err.Error()))
 		a.told = failed == nil
 	}
 }
@@ -427,7 +429,7 @@ func (a *actuator) answers(ctx context.Context) {
 		}
 	}
 	if a.told {
-		_, failed := a.ctl.Do(ctx, engine.Reach(a.backend.Name(), true, ""))
+		failed := a.ctl.Apply(ctx, engine.Reach(a.backend.Name(), true, ""))
 		a.told = failed != nil
 	}
 }

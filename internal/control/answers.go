@@ -6,74 +6,72 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/estimate"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // Foremost is the command of that name.
 func (c *Control) Foremost(ctx context.Context, n int) ([]core.WorkloadID, error) {
-	v, err := c.Do(ctx, engine.Foremost(n))
-	if err != nil {
-		return nil, err
-	}
-	return v.([]core.WorkloadID), nil
+	return Do(ctx, c, explanation.Foremost(n))
 }
 
 // Explain says why each of the ids waits; those that do not wait are absent.
-func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.WorkloadID]engine.Pending, error) {
-	v, err := c.Do(ctx, engine.Explain(ids))
+func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.WorkloadID]explanation.Pending, error) {
+	out, err := Do(ctx, c, explanation.Explain(ids))
 	if err != nil {
 		return nil, err
 	}
-	out := v.(map[core.WorkloadID]engine.Pending)
 	c.expect(ctx, out)
 	return out, nil
 }
 
-// Prospect answers what edits of projects and departments would change, and
+// Preview answers what edits of projects and departments would change, and
 // changes nothing.
-func (c *Control) Prospect(ctx context.Context, edits []engine.Edit) (*engine.Prospect, error) {
+func (c *Control) Preview(ctx context.Context, edits []organisation.Edit) (*report.Preview, error) {
 	select {
 	case c.studies <- struct{}{}:
 		defer func() { <-c.studies }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	v, err := c.Do(ctx, engine.ProspectOf(edits))
+	s, err := Do(ctx, c, report.PreviewOf(edits))
 	if err != nil {
 		return nil, err
 	}
-	s := v.(*engine.ProspectStudy)
-	var out *engine.Prospect
+	var out *report.Preview
 	if f := s.Before.Safely("", func() { out = s.Answer() }); f != nil {
 		s.Failed(f)
-		return nil, &engine.Error{Code: engine.CodeUnavailable, Message: "the scheduler failed while it worked out what this would change", Hint: "it can be applied all the same; tell the administrator: the server's log names the file with which the failure can be repeated"}
+		return nil, &draft.Error{Code: draft.CodeUnavailable, Message: "the scheduler failed while it worked out what this would change", Hint: "it can be applied all the same; tell the administrator: the server's log names the file with which the failure can be repeated"}
 	}
 	return out, nil
 }
 
 // Why answers why a workload waits, and when it will start.
-func (c *Control) Why(ctx context.Context, r engine.Ref) (*engine.Why, error) {
-	return c.answer(ctx, engine.StudyOf(r))
+func (c *Control) Why(ctx context.Context, r draft.Ref) (*explanation.Why, error) {
+	return c.answer(ctx, explanation.StudyOf(r))
 }
 
 // WhatIf answers what would become of a submission.
-func (c *Control) WhatIf(ctx context.Context, s engine.Submission) (*engine.Why, error) {
-	return c.answer(ctx, engine.StudyRun(s))
+func (c *Control) WhatIf(ctx context.Context, s submission.Submission) (*explanation.Why, error) {
+	return c.answer(ctx, explanation.StudyRun(s))
 }
 
-func (c *Control) answer(ctx context.Context, ask engine.Command) (*engine.Why, error) {
+func (c *Control) answer(ctx context.Context, ask draft.Command[*explanation.Study]) (*explanation.Why, error) {
 	select {
 	case c.studies <- struct{}{}:
 		defer func() { <-c.studies }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	v, err := c.Do(ctx, ask)
+	s, err := Do(ctx, c, ask)
 	if err != nil {
 		return nil, err
 	}
-	return v.(*engine.Study).Answer(), nil
+	return s.Answer(), nil
 }
 
 // Estimates is how good the estimates of starts were since the server began.
@@ -88,7 +86,7 @@ type forecasts struct {
 
 // expect puts expected starts into explanations of a list: the same that an
 // answer of one of them has.
-func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]engine.Pending) {
+func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]explanation.Pending) {
 	now := c.clock()
 	fill := func() (missing bool) {
 		hold := max(estimate.WordHolds, forecastRests*c.forecasts.took())
@@ -109,7 +107,7 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]engine.Pen
 	if !fill() || !c.forecasts.begin() {
 		return
 	}
-	v, err := c.Do(ctx, engine.Forecast())
+	s, err := Do(ctx, c, explanation.Forecast())
 	if err != nil {
 		c.forecasts.end(0)
 		return
@@ -118,7 +116,7 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]engine.Pen
 	go func() {
 		defer close(ready)
 		begun := time.Now()
-		v.(*engine.Study).Foresee()
+		s.Foresee()
 		c.forecasts.end(time.Since(begun))
 	}()
 	select {

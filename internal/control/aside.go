@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // A backend that fails one workload's action while it answers the others is no
@@ -32,12 +33,12 @@ type attemptKey struct {
 	attempt  int
 }
 
-func key(x *engine.Action) attemptKey { return attemptKey{x.Task.Workload, x.Task.Attempt} }
+func key(x *draft.Action) attemptKey { return attemptKey{x.Task.Workload, x.Task.Attempt} }
 
 // aside is what a backend has failed of one attempt, in the order in which it was
 // decided.
 type aside struct {
-	items []engine.Action
+	items []draft.Action
 	err   error
 	since time.Time // of the first failure
 	next  time.Time // of the next try
@@ -48,23 +49,23 @@ type aside struct {
 // admit takes those out of items that must wait behind what is set aside of
 // their attempt. A stop never waits: it takes the place of the starts of its
 // task, which nobody wants any more.
-func (q *actionQueue) admit(items []engine.Action) []engine.Action {
+func (q *actionQueue) admit(items []draft.Action) []draft.Action {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.aside) == 0 {
 		return items
 	}
-	return slices.DeleteFunc(items, func(x engine.Action) bool {
+	return slices.DeleteFunc(items, func(x draft.Action) bool {
 		g := q.aside[key(&x)]
 		switch {
 		case g == nil || x.Task == (core.TaskID{}):
 			return false
-		case x.Kind == engine.ActStop:
-			q.drop(key(&x), func(y engine.Action) bool {
-				return y.Task == x.Task && (y.Kind == engine.ActStart || y.Kind == engine.ActStop)
+		case x.Kind == draft.ActStop:
+			q.drop(key(&x), func(y draft.Action) bool {
+				return y.Task == x.Task && (y.Kind == draft.ActStart || y.Kind == draft.ActStop)
 			})
 			return false
-		case slices.ContainsFunc(g.items, func(y engine.Action) bool { return y.Task == x.Task }):
+		case slices.ContainsFunc(g.items, func(y draft.Action) bool { return y.Task == x.Task }):
 			g.items = append(g.items, x)
 			return true
 		default:
@@ -74,7 +75,7 @@ func (q *actionQueue) admit(items []engine.Action) []engine.Action {
 }
 
 // drop takes actions off what is set aside. The caller holds the lock.
-func (q *actionQueue) drop(key attemptKey, which func(engine.Action) bool) {
+func (q *actionQueue) drop(key attemptKey, which func(draft.Action) bool) {
 	g := q.aside[key]
 	if g.items = slices.DeleteFunc(g.items, which); len(g.items) == 0 {
 		delete(q.aside, key)
@@ -82,7 +83,7 @@ func (q *actionQueue) drop(key attemptKey, which func(engine.Action) bool) {
 }
 
 // setAside notes that the backend has failed items, all of one attempt.
-func (q *actionQueue) setAside(items []engine.Action, err error, now time.Time) {
+func (q *actionQueue) setAside(items []draft.Action, err error, now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.aside == nil {
@@ -142,7 +143,7 @@ func (q *actionQueue) waiting() []backend.Observation {
 	var out []backend.Observation
 	for _, g := range q.aside {
 		for _, x := range g.items {
-			if x.Kind == engine.ActStart {
+			if x.Kind == draft.ActStart {
 				out = append(out, backend.Observation{ID: x.Task, State: core.TaskStarting, Waiting: waitingStart, Message: g.err.Error(), Claim: x.Assignment.Claim})
 			}
 		}
@@ -163,14 +164,14 @@ func (q *actionQueue) absent(seen []backend.Observation) []backend.Observation {
 	return slices.DeleteFunc(out, func(o backend.Observation) bool { return held[o.ID] })
 }
 
-// waitingStart is what a task waits with whose backend has failed its start.
+// waitingStart describes why a task waits after its backend failed to start it.
 const waitingStart = "StartError"
 
 // apart carries items of one kind, which the backend has failed together, for each
 // attempt by itself, and sets aside what fails again.
-func (a *actuator) apart(ctx context.Context, items []engine.Action, err error) {
+func (a *actuator) apart(ctx context.Context, items []draft.Action, err error) {
 	var keys []attemptKey
-	groups := map[attemptKey][]engine.Action{}
+	groups := map[attemptKey][]draft.Action{}
 	for _, x := range items {
 		if groups[key(&x)] == nil {
 			keys = append(keys, key(&x))
@@ -184,13 +185,13 @@ func (a *actuator) apart(ctx context.Context, items []engine.Action, err error) 
 		if err != nil {
 			a.log.Warn("the backend did not do what it was asked; others go on, this is tried again", "workload", key.workload, "attempt", key.attempt, "err", err)
 			a.queue.setAside(groups[key], err, a.ctl.clock())
-			a.tell(ctx)
+			a.reportStarts(ctx)
 		}
 	}
 }
 
-// tell reports what waits because the backend has failed its start.
-func (a *actuator) tell(ctx context.Context) {
+// reportStarts reports the tasks that wait because the backend could not start them.
+func (a *actuator) reportStarts(ctx context.Context) {
 	if seen := a.queue.waiting(); len(seen) > 0 {
 		a.report(ctx, engine.Observations{Seen: seen})
 	}
@@ -245,12 +246,12 @@ func (q *actionQueue) tried(key attemptKey, done int, err error, now time.Time) 
 // after it was told to end it has not started, and counts as failed.
 func (a *actuator) giveUp(ctx context.Context, key attemptKey) {
 	g, ok := a.queue.of(key)
-	if !ok || g.items[0].Kind != engine.ActStart || g.tries < startTries || a.ctl.clock().Sub(g.since) < startWithin {
+	if !ok || g.items[0].Kind != draft.ActStart || g.tries < startTries || a.ctl.clock().Sub(g.since) < startWithin {
 		return
 	}
 	var ids []core.TaskID
 	for _, x := range g.items {
-		if x.Kind == engine.ActStart {
+		if x.Kind == draft.ActStart {
 			ids = append(ids, x.Task)
 		}
 	}
@@ -270,7 +271,7 @@ func (a *actuator) giveUp(ctx context.Context, key attemptKey) {
 		}
 	}
 	a.queue.mu.Lock()
-	a.queue.drop(key, func(x engine.Action) bool { return x.Kind == engine.ActStart && slices.Contains(ids, x.Task) })
+	a.queue.drop(key, func(x draft.Action) bool { return x.Kind == draft.ActStart && slices.Contains(ids, x.Task) })
 	a.queue.mu.Unlock()
 	a.report(ctx, engine.Observations{Seen: append(seen, held...)})
 }

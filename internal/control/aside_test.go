@@ -17,7 +17,8 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -65,7 +66,7 @@ func onPicky(t *testing.T, f func(t *testing.T, c *control.Control, p *picky, st
 		st := memstore.New()
 		random := rand.New(rand.NewSource(1))
 		p := &picky{Backend: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), started: map[string]bool{}}
-		c, err := control.New(context.Background(), control.Options{Deps: engine.Deps{
+		c, err := control.New(context.Background(), control.Options{Deps: draft.Deps{
 			Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 			NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 29500 },
 		}}, []backend.Backend{p}, nil, time.Now)
@@ -101,7 +102,7 @@ func phase(t *testing.T, st store.Store, w *core.Workload) lifecycle.Phase {
 
 func stopIt(t *testing.T, c *control.Control, w *core.Workload) {
 	t.Helper()
-	if _, err := c.Do(context.Background(), engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
+	if err := c.Apply(context.Background(), submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -86,7 +89,7 @@ func cluster(name string, nodes ...string) *distant {
 
 func drive(t *testing.T, backends ...backend.Backend) *control.Control {
 	t.Helper()
-	return controltest.Begin(t, control.Options{Deps: engine.Deps{Store: memstore.New(), Images: true}}, backends...)
+	return controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Images: true}}, backends...)
 }
 
 func await(t *testing.T, c *control.Control, w *core.Workload, what string, ok func(*core.Workload, []core.Task) bool) {
@@ -124,14 +127,14 @@ func must(t *testing.T, c *control.Control, doc string) *core.Workload {
 	return w
 }
 
-func clusters(t *testing.T, c *control.Control) map[string]engine.ClusterInfo {
+func clusters(t *testing.T, c *control.Control) map[string]report.ClusterInfo {
 	t.Helper()
-	v, err := c.Do(context.Background(), engine.Clusters())
+	all, err := control.Do(context.Background(), c, report.Clusters())
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]engine.ClusterInfo{}
-	for _, info := range v.([]engine.ClusterInfo) {
+	out := map[string]report.ClusterInfo{}
+	for _, info := range all {
 		out[info.Name] = info
 	}
 	return out
@@ -139,7 +142,7 @@ func clusters(t *testing.T, c *control.Control) map[string]engine.ClusterInfo {
 
 func because(t *testing.T, c *control.Control, w *core.Workload) string {
 	t.Helper()
-	y, err := c.Why(context.Background(), engine.Ref{ID: w.ID})
+	y, err := c.Why(context.Background(), draft.Ref{ID: w.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +160,12 @@ func TestAWorkloadRunsInTheClustersThatItNames(t *testing.T) {
 		await(t, c, w, "running in "+name, runsOn(name))
 	}
 	_, err := submit(t, c, `{"command":["fake"],"clusters":["west","north"]}`)
-	var refused *engine.Error
+	var refused *draft.Error
 	if !errors.As(err, &refused) || refused.Field != "clusters[1]" || !strings.Contains(refused.Hint, "east, west") {
 		t.Errorf("an unknown cluster: %v", err)
 	}
 	_, err = submit(t, c, `{"command":["fake"],"clusters":["east"],"resources":{"gpu":2,"cpu":1},"kind":"distributed","workers":2}`)
-	if !errors.As(err, &refused) || refused.Code != engine.CodeUnschedulable || !strings.Contains(refused.Message, "it may run in cluster east only") {
+	if !errors.As(err, &refused) || refused.Code != draft.CodeUnschedulable || !strings.Contains(refused.Message, "it may run in cluster east only") {
 		t.Errorf("what never fits there: %v", err)
 	}
 }
@@ -170,8 +173,8 @@ func TestAWorkloadRunsInTheClustersThatItNames(t *testing.T) {
 func TestAGangNeverSpansTwoClusters(t *testing.T) {
 	c := drive(t, cluster("east", "a"), cluster("west", "a", "b"))
 	_, err := submit(t, c, `{"name":"three","kind":"distributed","workers":3,"command":["fake","run=1h"],"resources":{"gpu":2}}`)
-	var refused *engine.Error
-	if !errors.As(err, &refused) || refused.Code != engine.CodeUnschedulable {
+	var refused *draft.Error
+	if !errors.As(err, &refused) || refused.Code != draft.CodeUnschedulable {
 		t.Fatalf("a gang that would have to span both: %v", err)
 	}
 	w := must(t, c, `{"name":"two","kind":"distributed","workers":2,"command":["fake","run=1h"],"resources":{"gpu":2}}`)
@@ -187,7 +190,7 @@ func TestProcessesAndContainersGoWhereTheyCanRun(t *testing.T) {
 	await(t, c, must(t, c, `{"name":"process","command":["fake","run=1h"]}`), "running here", runsOn("local"))
 	await(t, c, must(t, c, `{"name":"image","image":"busybox","command":["fake","run=1h"]}`), "running in east", runsOn("east"))
 	_, err := submit(t, c, `{"command":["fake"],"clusters":["east"]}`)
-	var refused *engine.Error
+	var refused *draft.Error
 	if !errors.As(err, &refused) || !strings.Contains(refused.Message, "nodes of cluster east run container images only; this workload has no image") || strings.Contains(refused.Message, "label") {
 		t.Errorf("a process in a cluster that runs containers: %v", err)
 	}
@@ -227,13 +230,13 @@ func TestWorkOfAClusterThatIsCutOffGoesOnAndNewWorkGoesElsewhere(t *testing.T) {
 	told := must(t, c, `{"name":"told","command":["fake","run=1h"],"clusters":["west"]}`)
 	await(t, c, told, "running in west", runsOn("west"))
 	west.away.Store(true)
-	if _, err := c.Do(ctx, engine.Reach("west", false, "connection refused")); err != nil {
+	if err := c.Apply(ctx, engine.Reach("west", false, "connection refused")); err != nil {
 		t.Fatal(err)
 	}
 	await(t, c, old, "unreachable", func(w *core.Workload, _ []core.Task) bool {
 		return w.Phase == lifecycle.Running && len(w.Conditions) == 1 && w.Conditions[0].Type == lifecycle.Unreachable
 	})
-	if _, err := c.Do(ctx, engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: told.ID}, Actor: "user:u"})); err != nil {
+	if err := c.Apply(ctx, submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: told.ID}, Actor: "user:u"})); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // east has room for two
@@ -249,7 +252,7 @@ func TestWorkOfAClusterThatIsCutOffGoesOnAndNewWorkGoesElsewhere(t *testing.T) {
 		t.Errorf("west: %+v", info)
 	}
 	west.away.Store(false)
-	if _, err := c.Do(ctx, engine.Reach("west", true, "")); err != nil {
+	if err := c.Apply(ctx, engine.Reach("west", true, "")); err != nil {
 		t.Fatal(err)
 	}
 	await(t, c, third, "running in west", runsOn("west"))

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +16,9 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/launch"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/timeseries"
 )
@@ -34,7 +39,7 @@ type Control struct {
 	// studies has a place for each answer that may be worked out at once.
 	studies chan struct{}
 	// keyring opens secrets on their way to a backend.
-	keyring engine.Keyring
+	keyring launch.Keyring
 	clock   func() time.Time
 	samples *samples
 
@@ -51,16 +56,16 @@ type Control struct {
 }
 
 type request struct {
-	run   engine.Command
-	reply chan engine.Result
+	work  draft.Work
+	reply chan error
 }
 
 // ErrStopped says that the control loop has ended.
-var ErrStopped = &engine.Error{Code: engine.CodeUnavailable, Message: "the server is shutting down", Hint: "try again"}
+var ErrStopped = &draft.Error{Code: draft.CodeUnavailable, Message: "the server is shutting down", Hint: "try again"}
 
 // Options are what the engine needs, and what control needs beside.
 type Options struct {
-	engine.Deps
+	draft.Deps
 	// Series keeps what is measured; nil: a store of its own, of the usual size.
 	// SampleEvery is how often that is done; 0: every 10 s.
 	Series      *timeseries.Store
@@ -74,11 +79,11 @@ func New(ctx context.Context, d Options, backends []backend.Backend, hands Hands
 		store: d.Store, backends: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
 		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}), studies: make(chan struct{}, studiesAtOnce),
 	}
-	c.operations = &operations{hands: hands, log: d.Log, do: c.Do, cancels: map[core.WorkloadID][]context.CancelFunc{}}
+	c.operations = &operations{hands: hands, log: d.Log, do: c.Apply, cancels: map[core.WorkloadID][]context.CancelFunc{}}
 	for _, p := range backends {
 		c.backends[p.Name()] = newActuator(p, c, d.Log)
 	}
-	d.Clusters = engine.SortedKeys(c.backends)
+	d.Clusters = slices.Sorted(maps.Keys(c.backends))
 	if d.Address == nil {
 		d.Address = c.address
 	}
@@ -139,15 +144,15 @@ func (c *Control) Run(ctx context.Context) error {
 // inventories asks all backends what they have, for a while: one that is silent
 // keeps nobody from the others. All are taken over at once, as a timer that is
 // due may need a node of any.
-func (c *Control) inventories(ctx context.Context) []engine.Command {
+func (c *Control) inventories(ctx context.Context) []draft.Work {
 	within := firstWithin
 	if len(c.backends) == 1 { // there is nobody to be kept
 		within = answerWithin
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	names := engine.SortedKeys(c.backends)
-	out := make([]engine.Command, len(names))
+	names := slices.Sorted(maps.Keys(c.backends))
+	out := make([]draft.Work, len(names))
 	var wg sync.WaitGroup
 	for i, name := range names {
 		a := c.backends[name]
@@ -181,21 +186,21 @@ func (c *Control) round(ctx context.Context, first *request) {
 		}
 		break
 	}
-	commands := make([]engine.Command, len(reqs))
+	work := make([]draft.Work, len(reqs))
 	for i, r := range reqs {
-		commands[i] = r.run
+		work[i] = r.work
 	}
 	now := c.clock()
 	c.deciding.Store(now.UnixNano())
 	planned := c.engine.Planned
-	results := c.engine.Do(ctx, now, commands)
+	failed := c.engine.Do(ctx, now, work)
 	c.dispatch()
 	if c.engine.Planned != planned {
 		c.replanned()
 	}
 	c.deciding.Store(0)
 	for i, r := range reqs {
-		r.reply <- results[i]
+		r.reply <- failed[i]
 	}
 }
 
@@ -212,16 +217,16 @@ func (c *Control) replanned() {
 // dispatch hands the engine's actions to the backends.
 func (c *Control) dispatch() {
 	// What was decided together arrives together: a backend must see a gang whole.
-	todo := map[string][]engine.Action{}
+	todo := map[string][]draft.Action{}
 	for _, a := range c.engine.TakeActions() {
 		switch a.Kind {
-		case engine.ActDeleteLogs:
+		case draft.ActDeleteLogs:
 			c.deleteLogs(a)
 			continue
-		case engine.ActOperation:
+		case draft.ActOperation:
 			c.operations.begin(a.Operation)
 			continue
-		case engine.ActDropOperations:
+		case draft.ActDropOperations:
 			c.operations.drop(a.Workload)
 			continue
 		}
@@ -235,7 +240,7 @@ func (c *Control) dispatch() {
 }
 
 // deleteLogs removes the logs of a workload on every backend and reports it.
-func (c *Control) deleteLogs(a engine.Action) {
+func (c *Control) deleteLogs(a draft.Action) {
 	c.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -246,7 +251,7 @@ func (c *Control) deleteLogs(a engine.Action) {
 		if c.operations.hands != nil {
 			failure = errors.Join(failure, c.operations.hands.Clean(ctx, a.Workload))
 		}
-		c.Do(ctx, engine.Removed(a.Workload, failure)) //nolint:errcheck // a shutdown: Resume asks again
+		c.Apply(ctx, submission.Removed(a.Workload, failure)) //nolint:errcheck // a shutdown: Resume asks again
 	})
 }
 
@@ -258,25 +263,37 @@ func (c *Control) arm(t *time.Timer) {
 	}
 }
 
-// Do runs a command and returns once it is durable, or refused.
-func (c *Control) Do(ctx context.Context, run engine.Command) (any, error) {
-	r := request{run: run, reply: make(chan engine.Result, 1)}
+// Do runs a command and returns what it answers, once that is durable, or why it was
+// refused.
+func Do[R any](ctx context.Context, c *Control, command draft.Command[R]) (R, error) {
+	asked := draft.Question[R]{Command: command}
+	if err := c.Apply(ctx, &asked); err != nil {
+		var none R
+		return none, err
+	}
+	return asked.Answer, nil
+}
+
+// Apply carries out a command for what it changes, and returns once that is durable,
+// or refused.
+func (c *Control) Apply(ctx context.Context, work draft.Work) error {
+	r := request{work: work, reply: make(chan error, 1)}
 	select {
 	case c.inbox <- r:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	case <-c.done:
-		return nil, ErrStopped
+		return ErrStopped
 	}
 	select {
-	case res := <-r.reply:
-		return res.Value, res.Err
+	case err := <-r.reply:
+		return err
 	case <-c.done:
 		select {
-		case res := <-r.reply:
-			return res.Value, res.Err
+		case err := <-r.reply:
+			return err
 		default:
-			return nil, ErrStopped
+			return ErrStopped
 		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -27,7 +30,7 @@ import (
 func begin(t *testing.T, st store.Store) (*control.Control, <-chan error) {
 	t.Helper()
 	random := rand.New(rand.NewSource(1))
-	c, err := control.New(context.Background(), control.Options{Deps: engine.Deps{
+	c, err := control.New(context.Background(), control.Options{Deps: draft.Deps{
 		Store: st, Holder: "test", Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 29500 },
 	}}, []backend.Backend{fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 0, "")})}, nil, time.Now)
@@ -48,11 +51,11 @@ func submit(t *testing.T, c *control.Control, doc string) (*core.Workload, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := c.Do(context.Background(), engine.Submit(engine.Submission{Doc: d, User: "u", Actor: "user:u"}))
+	made, err := control.Do(context.Background(), c, submission.Submit(submission.Submission{Doc: d, User: "u", Actor: "user:u"}))
 	if err != nil {
 		return nil, err
 	}
-	return v.(*engine.Submitted).Workload, nil
+	return made.Workload, nil
 }
 
 func TestADeposedWriterEndsAndAnswersNobodyFalsely(t *testing.T) {
@@ -65,8 +68,8 @@ func TestADeposedWriterEndsAndAnswersNobodyFalsely(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := submit(t, c, `{"name":"b","command":["fake"]}`)
-	var refused *engine.Error
-	if !errors.As(err, &refused) || refused.Code != engine.CodeUnavailable {
+	var refused *draft.Error
+	if !errors.As(err, &refused) || refused.Code != draft.CodeUnavailable {
 		t.Errorf("a deposed writer answered %v", err)
 	}
 	select {
@@ -104,15 +107,15 @@ func TestWithoutRoomNothingNewIsTaken(t *testing.T) {
 	}
 	st.scarce.Store(true)
 	_, err = submit(t, c, `{"name":"b","command":["fake"]}`)
-	var refused *engine.Error
-	if !errors.As(err, &refused) || refused.Code != engine.CodeFull {
+	var refused *draft.Error
+	if !errors.As(err, &refused) || refused.Code != draft.CodeFull {
 		t.Errorf("a submission without room answered %v", err)
 	}
-	_, err = c.Do(t.Context(), engine.CreateSecret(core.Secret{User: "u", Name: "s"}))
-	if !errors.As(err, &refused) || refused.Code != engine.CodeFull {
+	err = c.Apply(t.Context(), organisation.CreateSecret(core.Secret{User: "u", Name: "s"}))
+	if !errors.As(err, &refused) || refused.Code != draft.CodeFull {
 		t.Errorf("a secret without room answered %v", err)
 	}
-	if _, err := c.Do(t.Context(), engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
+	if err := c.Apply(t.Context(), submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: w.ID}, Actor: "user:u"})); err != nil {
 		t.Errorf("a stop without room answered %v", err)
 	}
 	st.scarce.Store(false)
@@ -125,8 +128,8 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 	st := &memstore.Full{Store: memstore.New(), Room: make(chan struct{})}
 	c, _ := begin(t, st)
 	_, err := submit(t, c, `{"name":"a","command":["fake"]}`)
-	var refused *engine.Error
-	if !errors.As(err, &refused) || refused.Code != engine.CodeFull {
+	var refused *draft.Error
+	if !errors.As(err, &refused) || refused.Code != draft.CodeFull {
 		t.Fatalf("a full disk answered %v", err)
 	}
 	close(st.Room)
@@ -147,7 +150,7 @@ func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 
 func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 	st, ctx := memstore.New(), context.Background()
-	deps := engine.Deps{
+	deps := draft.Deps{
 		Store: st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: naming.NewID(rand.New(rand.NewSource(1))), NewName: func(string) string { return "a" },
 	}
@@ -162,10 +165,10 @@ func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := 5 * time.Minute
-	stop := engine.Stop(engine.StopRequest{Ref: engine.Ref{Project: core.DefaultProject, Name: "a"}, Actor: "user:u", Grace: &long})
-	for _, r := range append(e.Do(ctx, now, []engine.Command{node, engine.Submit(engine.Submission{Doc: doc, User: "u", Actor: "user:u"})}), e.Do(ctx, now, []engine.Command{stop})...) {
-		if r.Err != nil {
-			t.Fatal(r.Err)
+	stop := submission.Stop(submission.StopRequest{Ref: draft.Ref{Project: core.DefaultProject, Name: "a"}, Actor: "user:u", Grace: &long})
+	for _, err := range append(e.Do(ctx, now, []draft.Work{node, submission.Submit(submission.Submission{Doc: doc, User: "u", Actor: "user:u"})}), e.Do(ctx, now, []draft.Work{stop})...) {
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 	if wake := e.NextWake(); wake.Before(now.Add(long)) {
@@ -175,10 +178,10 @@ func TestAStopsOwnGraceCountsAlsoAfterARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.Do(ctx, now, []engine.Command{node})
+	again.Do(ctx, now, []draft.Work{node})
 	again.Resume()
 	actions := again.TakeActions()
-	if len(actions) != 1 || actions[0].Kind != engine.ActStop || actions[0].Grace != long {
+	if len(actions) != 1 || actions[0].Kind != draft.ActStop || actions[0].Grace != long {
 		t.Errorf("after a restart the backend is asked for %+v", actions)
 	}
 }

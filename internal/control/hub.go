@@ -3,7 +3,7 @@ package control
 import (
 	"sync"
 
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // subscriptionMax is how many changes a subscriber may fall behind before it
@@ -21,13 +21,13 @@ type Subscription struct {
 	hub *hub
 	// C carries the changes of one commit at a time. It is closed when the
 	// subscriber was too slow, or by Close.
-	C chan []engine.Change
+	C chan []draft.Change
 }
 
 func newHub() *hub { return &hub{subs: map[*Subscription]struct{}{}} }
 
 func (h *hub) subscribe() *Subscription {
-	s := &Subscription{hub: h, C: make(chan []engine.Change, subscriptionMax)}
+	s := &Subscription{hub: h, C: make(chan []draft.Change, subscriptionMax)}
 	h.mu.Lock()
 	h.subs[s] = struct{}{}
 	h.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Subscription) drop() {
 	}
 }
 
-func (h *hub) publish(changes []engine.Change) {
+func (h *hub) publish(changes []draft.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range h.subs {

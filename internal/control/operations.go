@@ -10,13 +10,14 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // Hands does operations. Every method may take long and ends with ctx.
 type Hands interface {
 	// Ask puts the question of a check.
-	Ask(ctx context.Context, w *core.Workload, c core.CheckState) (engine.Answer, error)
+	Ask(ctx context.Context, w *core.Workload, c core.CheckState) (submission.Answer, error)
 	// Build makes the image of w.Spec.Build and returns its name, by digest.
 	Build(ctx context.Context, w *core.Workload) (string, error)
 	// Publish makes an artifact of w's results and, where it is to be served,
@@ -33,7 +34,7 @@ type Hands interface {
 type operations struct {
 	hands Hands
 	log   *slog.Logger
-	do    func(context.Context, engine.Command) (any, error)
+	do    func(context.Context, draft.Work) error
 
 	ctx     context.Context // of Run, which sets it before anything begins
 	mu      sync.Mutex
@@ -41,8 +42,8 @@ type operations struct {
 	cancels map[core.WorkloadID][]context.CancelFunc
 }
 
-// begin starts a operation.
-func (c *operations) begin(ch engine.Operation) {
+// begin starts an operation.
+func (c *operations) begin(ch draft.Operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx == nil || c.ctx.Err() != nil {
@@ -61,9 +62,9 @@ func (c *operations) begin(ch engine.Operation) {
 
 // report hands a result to the engine, which keeps what it cannot store for the
 // next try.
-func (c *operations) report(result engine.Command) {
+func (c *operations) report(result draft.Work) {
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
-		if _, err := c.do(c.ctx, result); err == nil || c.ctx.Err() != nil {
+		if err := c.do(c.ctx, result); err == nil || c.ctx.Err() != nil {
 			return
 		}
 		select {
@@ -84,40 +85,40 @@ func (c *operations) drop(id core.WorkloadID) {
 	delete(c.cancels, id)
 }
 
-func (c *operations) result(ctx context.Context, ch engine.Operation) engine.Command {
+func (c *operations) result(ctx context.Context, ch draft.Operation) draft.Work {
 	w := ch.Workload
 	switch ch.Kind {
-	case engine.OperationAsk:
-		var a engine.Answer
+	case draft.OperationAsk:
+		var a submission.Answer
 		err := guarded(c.log, func() (err error) {
 			within, cancel := context.WithTimeout(ctx, ch.Check.Timeout)
 			defer cancel()
 			a, err = c.hands.Ask(within, w, ch.Check)
 			return err
 		})
-		return engine.Answered(w.ID, w.Attempt, ch.Check.Name, a, err)
-	case engine.OperationBuild:
+		return submission.Answered(w.ID, w.Attempt, ch.Check.Name, a, err)
+	case draft.OperationBuild:
 		var image string
 		err := guarded(c.log, func() (err error) { image, err = c.hands.Build(ctx, w); return err })
-		return engine.Built(w.ID, w.Attempt, image, err)
-	case engine.OperationPublish:
+		return submission.Built(w.ID, w.Attempt, image, err)
+	case draft.OperationPublish:
 		var p core.Published
 		var serve *spec.Document
 		err := guarded(c.log, func() (err error) { p, serve, err = c.hands.Publish(ctx, w); return err })
-		return engine.Published(w.ID, w.Attempt, p, serve, err)
-	case engine.OperationFollow:
-		return engine.Deployed(w.ID, w.Attempt, guarded(c.log, func() error { return c.hands.Follow(ctx, w) }))
+		return submission.Published(w.ID, w.Attempt, p, serve, err)
+	case draft.OperationFollow:
+		return submission.Deployed(w.ID, w.Attempt, guarded(c.log, func() error { return c.hands.Follow(ctx, w) }))
 	default:
 		return nil
 	}
 }
 
-// guarded makes a failure of a operation's panic: one workload's operation must not
+// guarded makes a failure of an operation's panic: one workload's operation must not
 // take the server with it.
 func guarded(log *slog.Logger, fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			log.Error("a operation panicked", "panic", p, "stack", string(debug.Stack()))
+			log.Error("an operation panicked", "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("the server failed at it (%v); its log says more", p)
 		}
 	}()

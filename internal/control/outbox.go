@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -30,8 +30,7 @@ func (o Deliveries) Next(ctx context.Context, after time.Time) (time.Time, error
 
 // Tried records what became of tries.
 func (o Deliveries) Tried(ctx context.Context, ds []core.Delivery) error {
-	_, err := o.c.Do(ctx, engine.Tried(ds))
-	return err
+	return o.c.Apply(ctx, organisation.Tried(ds))
 }
 
 // Secret returns a user's secret as it is stored, sealed.

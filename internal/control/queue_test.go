@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // TestTheOldestActionIsFound: a look at a backend proves nothing of what was decided
@@ -15,7 +15,7 @@ func TestTheOldestActionIsFound(t *testing.T) {
 		t.Error("an empty queue has an oldest action")
 	}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	q.push([]engine.Action{{At: now}, {}, {At: now.Add(-time.Second)}}) // the second is one that a former server left
+	q.push([]draft.Action{{At: now}, {}, {At: now.Add(-time.Second)}}) // the second is one that a former server left
 	want := func(at time.Time) {
 		t.Helper()
 		if got, ok := q.oldest(); !ok || !got.Equal(at) {
@@ -23,7 +23,7 @@ func TestTheOldestActionIsFound(t *testing.T) {
 		}
 	}
 	want(time.Time{})
-	items := q.take()
+	items := q.drain()
 	want(time.Time{})
 	q.carried(1)
 	want(time.Time{})

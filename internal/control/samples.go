@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/timeseries"
 )
 
@@ -59,7 +60,7 @@ type samples struct {
 	mu     sync.Mutex
 	// missing is what a backend says that it cannot look at, by backend.
 	missing map[string][]string
-	census  *engine.Census // of the last beat
+	census  *report.Census // of the last beat
 }
 
 func newSamples(d Options) *samples {
@@ -92,13 +93,13 @@ func (c *Control) Missing() []string {
 }
 
 // Census is what was counted at the last beat; nil: nothing yet.
-func (c *Control) Census() *engine.Census {
+func (c *Control) Census() *report.Census {
 	c.samples.mu.Lock()
 	defer c.samples.mu.Unlock()
 	return c.samples.census
 }
 
-// saidMost bounds how many complaints of samplers a log is told.
+// saidMost bounds how many errors of samplers are logged.
 const saidMost = 100
 
 // sample tells now and then what is used.
@@ -122,15 +123,15 @@ func (a *actuator) sample(ctx context.Context, s backend.Sampler) {
 				said[text] = true // once, however often it fails the same way
 			}
 		}
-		a.ctl.samples.take(a.backend.Name(), a.ctl.clock(), r)
+		a.ctl.samples.record(a.backend.Name(), a.ctl.clock(), r)
 		if slices.ContainsFunc(r.Tasks, func(t backend.Sample) bool { return t.Busy >= 0 }) {
-			a.ctl.Do(ctx, engine.Activity(r.Tasks)) //nolint:errcheck // the next sample tells again
+			a.ctl.Apply(ctx, engine.Activity(r.Tasks)) //nolint:errcheck // the next sample tells again
 		}
 	}
 }
 
-// take keeps what a backend has seen.
-func (s *samples) take(backendName string, now time.Time, r backend.Reading) {
+// record stores the measurements of a backend.
+func (s *samples) record(backendName string, now time.Time, r backend.Reading) {
 	points := make([]timeseries.Point, 0, 2*len(r.Tasks)+5*len(r.Devices)+2*len(r.Nodes))
 	add := func(of, metric string, v float64, slow bool) {
 		points = append(points, timeseries.Point{Key: timeseries.Key{Of: of, Metric: metric}, Value: v, Slow: slow})
@@ -162,16 +163,15 @@ func (s *samples) take(backendName string, now time.Time, r backend.Reading) {
 // spanMost is for how many beats one count may stand, where others are missing.
 const spanMost = 6
 
-// beat counts now and then what there is, for charts of the whole.
+// beat samples the totals of the cluster at intervals, for its charts.
 func (c *Control) beat(ctx context.Context) {
 	tick := time.NewTicker(c.samples.every)
 	defer tick.Stop()
 	var last time.Time
 	for {
-		if v, err := c.Do(ctx, engine.TakeCensus()); err == nil {
-			n := v.(*engine.Census)
+		if n, err := Do(ctx, c, report.TakeCensus()); err == nil {
 			c.samples.count(n)
-			if m := c.engine.D.Meter; m != nil && !last.IsZero() {
+			if m, counts := c.engine.D.Meter.(report.Counter); counts && !last.IsZero() {
 				m.Counted(n, min(max(n.At.Sub(last), 0), spanMost*c.samples.every)) // this process may have stood still
 			}
 			last = n.At
@@ -185,7 +185,7 @@ func (c *Control) beat(ctx context.Context) {
 }
 
 // count keeps a census, and says what its devices do.
-func (s *samples) count(n *engine.Census) {
+func (s *samples) count(n *report.Census) {
 	fresh := n.At.Add(-3 * s.every)
 	busy, idle, allocated := 0.0, 0.0, 0.0
 	held := map[core.ProjectID]float64{}
@@ -197,12 +197,12 @@ func (s *samples) count(n *engine.Census) {
 		v, ok := s.series.Last(timeseries.Key{Of: SeriesOfDevice(h.Node, h.Device), Metric: GPUBusy}, fresh)
 		switch {
 		case !ok:
-			h.Use = engine.UseUnknown
+			h.Use = report.UseUnknown
 		case v > 0:
-			h.Use = engine.UseBusy
+			h.Use = report.UseBusy
 			busy += part
 		default:
-			h.Use = engine.UseIdle
+			h.Use = report.UseIdle
 			idle += part
 		}
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -27,12 +30,12 @@ type counted struct {
 	mu        sync.Mutex
 	beats     int
 	span      time.Duration
-	changes   []engine.Change
+	changes   []draft.Change
 	plans     int
 	estimates []time.Duration
 }
 
-func (c *counted) Committed(all []engine.Change) {
+func (c *counted) Committed(all []draft.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes = append(c.changes, all...)
@@ -43,7 +46,7 @@ func (c *counted) Planned(time.Duration) {
 	c.plans++
 }
 func (c *counted) Displaced(lifecycle.Cause) {}
-func (c *counted) Counted(n *engine.Census, span time.Duration) {
+func (c *counted) Counted(n *report.Census, span time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.beats, c.span = c.beats+1, span
@@ -53,7 +56,7 @@ func (c *counted) Estimated(off time.Duration) { c.estimates = append(c.estimate
 func TestWhatIsUsedIsMeasured(t *testing.T) {
 	p := fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 4000, 8<<30, 2, "A100")})
 	m := &counted{}
-	c := controltest.Begin(t, control.Options{Deps: engine.Deps{Store: memstore.New(), Meter: m}, SampleEvery: 20 * time.Millisecond}, p)
+	c := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Meter: m}, SampleEvery: 20 * time.Millisecond}, p)
 	w, err := submit(t, c, `{"name":"a","command":["fake","run=forever"],"resources":{"gpu":2}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +118,7 @@ func TestWhatIsUsedIsMeasured(t *testing.T) {
 	m.mu.Unlock()
 	n := c.Census()
 	if n == nil || len(n.Holdings) != 2 || n.Projects[0].States[lifecycle.Running] != 1 || n.Projects[0].Waiting != 2 || len(n.Nodes) != 1 ||
-		!slices.Equal(n.Unadmitted, []engine.Unadmitted{{Project: "default", Reason: "WaitingForCapacity", Count: 2}}) {
+		!slices.Equal(n.Unadmitted, []report.Unadmitted{{Project: "default", Reason: "WaitingForCapacity", Count: 2}}) {
 		t.Errorf("census %+v", n)
 	}
 }
@@ -123,7 +126,7 @@ func TestWhatIsUsedIsMeasured(t *testing.T) {
 // BenchmarkCensus is what a beat costs the writer with 10,000 workloads waiting.
 func BenchmarkCensus(b *testing.B) {
 	random := rand.New(rand.NewSource(1))
-	e, err := engine.Open(b.Context(), engine.Deps{
+	e, err := engine.Open(b.Context(), draft.Deps{
 		Store: memstore.New(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 29500 },
 	}, nil)
@@ -136,16 +139,16 @@ func BenchmarkCensus(b *testing.B) {
 		nodes[i].Backend, nodes[i].Ready = "p", true
 	}
 	now := time.Now()
-	e.Do(b.Context(), now, []engine.Command{engine.Inventory("p", nodes)})
-	var all []engine.Command
+	e.Do(b.Context(), now, []draft.Work{engine.Inventory("p", nodes)})
+	var all []draft.Work
 	for range 10000 {
-		all = append(all, engine.Submit(engine.Submission{Doc: loaded(b, `{"command":["fake","run=forever"],"resources":{"gpu":4}}`), User: "u", Actor: "user:u"}))
+		all = append(all, submission.Submit(submission.Submission{Doc: loaded(b, `{"command":["fake","run=forever"],"resources":{"gpu":4}}`), User: "u", Actor: "user:u"}))
 	}
 	e.Do(b.Context(), now, all)
 	for b.Loop() {
 		now = now.Add(10 * time.Second)
-		if r := e.Do(b.Context(), now, []engine.Command{engine.TakeCensus()}); r[0].Err != nil {
-			b.Fatal(r[0].Err)
+		if failed := e.Do(b.Context(), now, []draft.Work{report.TakeCensus()}); failed[0] != nil {
+			b.Fatal(failed[0])
 		}
 	}
 }

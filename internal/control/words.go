@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/explanation"
 )
 
 // What is told of a claim changes with every start and end of others: it is told
@@ -52,7 +52,7 @@ func (a *actuator) speak(ctx context.Context, p backend.Claimant) {
 			return
 		case <-time.After(wordsPause):
 		}
-		next, err := s.tell(ctx)
+		next, err := s.report(ctx)
 		if err != nil && ctx.Err() == nil {
 			a.log.Warn("those who wait could not be told why; trying again", "err", err)
 			next = wordsEvery
@@ -63,15 +63,14 @@ func (a *actuator) speak(ctx context.Context, p backend.Claimant) {
 	}
 }
 
-// tell tells what is due and returns when something is again; 0: when something
+// report delivers what is due and returns when something is due again; 0: when something
 // changes.
-func (s *speaker) tell(ctx context.Context) (time.Duration, error) {
-	v, err := s.a.ctl.Do(ctx, engine.ClaimsWaiting(s.a.backend.Name()))
+func (s *speaker) report(ctx context.Context) (time.Duration, error) {
+	waiting, err := Do(ctx, s.a.ctl, explanation.ClaimsWaiting(s.a.backend.Name()))
 	if err != nil {
 		return 0, err
 	}
 	now := s.a.ctl.clock()
-	waiting := v.([]string)
 	var due []string
 	next := time.Duration(0)
 	there := make(map[string]time.Time, len(waiting))
@@ -88,11 +87,10 @@ func (s *speaker) tell(ctx context.Context) (time.Duration, error) {
 	s.said = there
 	slices.SortStableFunc(due, func(a, b string) int { return cmp.Compare(there[a].UnixNano(), there[b].UnixNano()) })
 	for chunk := range slices.Chunk(due, wordsChunk) {
-		v, err := s.a.ctl.Do(ctx, engine.WordsOf(s.a.backend.Name(), chunk))
+		words, err := Do(ctx, s.a.ctl, explanation.WordsOf(s.a.backend.Name(), chunk))
 		if err != nil {
 			return 0, err
 		}
-		words := v.([]backend.Word)
 		if err := s.p.Explain(ctx, words); err != nil {
 			return 0, err
 		}

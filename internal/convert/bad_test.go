@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 const pod = `apiVersion: v1
@@ -58,7 +59,8 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"memory in MiB":           {"#!/bin/bash\n#SBATCH --mem=4GiB\ntrue\n", "is not an amount of memory", 2},
 		"time in hours":           {"#!/bin/bash\n#SBATCH --time=2h\ntrue\n", "is not a time", 2},
 		"dependency on any":       {"#!/bin/bash\n#SBATCH -d afterok:17?afterok:18\ntrue\n", "any of several jobs", 2},
-		"dependency by task":      {"#!/bin/bash\n#SBATCH -d aftercorr:17\ntrue\n", `"aftercorr" is nothing`, 2},
+		"dependency by task":      {"#!/bin/bash\n#SBATCH -d aftercorr:17\ntrue\n", "wait for its fellow", 2},
+		"dependency and minutes":  {"#!/bin/bash\n#SBATCH -d afterok:16,after:17+5\ntrue\n", `"17+5" counts minutes`, 2},
 		"dependency on a task":    {"#!/bin/bash\n#SBATCH -d afterok:17_3\ntrue\n", "is not the id of a whole job", 2},
 		"dependency on nothing":   {"#!/bin/bash\n#SBATCH -d afterok\ntrue\n", "is not the id of a whole job", 2},
 		"container of a step":     {"#!/bin/bash\n#SBATCH -N 2\nsrun \\\n  --container-image=\"ubuntu\" true\n", "is of a step", 4},
@@ -102,7 +104,7 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := convert.Import([]byte(c.in))
-			var errs spec.Errors
+			var errs codec.Errors
 			if !errors.As(err, &errs) || len(errs) == 0 {
 				t.Fatalf("it is taken: %v", err)
 			}

@@ -20,11 +20,11 @@ import (
 	"github.com/musterhq/muster/internal/convert/skypilot"
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/convert/source"
-	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
-// Import reads a source whose format its content tells. It fails with
-// spec.Errors, each with its line where the source has one, and the notes of
+// Import reads a source and detects its format by the content. It fails with
+// codec.Errors, each with its line where the source has one, and the notes of
 // what could be read are then in the result all the same, which has no
 // documents.
 func Import(data []byte) (*source.Result, error) {
@@ -54,7 +54,7 @@ func ImportAs(format source.Format, data []byte) (*source.Result, error) {
 	case source.Runai:
 		runai.Read(r, string(data))
 	case source.Kubernetes, source.Mcli, source.SkyPilot, source.Dstack:
-		trees, err := spec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+		trees, err := codec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 		switch {
 		case err != nil:
 			r.Fail(err)
@@ -70,7 +70,7 @@ func ImportAs(format source.Format, data []byte) (*source.Result, error) {
 }
 
 // documents reads the formats that are YAML.
-func documents(r *source.Reader, trees []spec.Tree) {
+func documents(r *source.Reader, trees []codec.Tree) {
 	switch r.Format {
 	case source.Kubernetes:
 		kubernetes.Read(r, trees)

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/export"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 var update = flag.Bool("update", false, "write the goldens of the corpus")
@@ -139,12 +140,12 @@ func valueLines(t *testing.T, f source.Format, data []byte) (lines []int) {
 		}
 		return lines
 	}
-	trees, err := spec.ReadTrees(data)
+	trees, err := codec.ReadTrees(data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var walk func(x *spec.Tree)
-	walk = func(x *spec.Tree) {
+	var walk func(x *codec.Tree)
+	walk = func(x *codec.Tree) {
 		if x.Scalar() && x.Line > 0 {
 			lines = append(lines, x.Line)
 		}
@@ -168,7 +169,7 @@ func TestExportIsAFixedPoint(t *testing.T) {
 		for _, d := range r.Documents {
 			for _, f := range []source.Format{source.Kubernetes, source.Sbatch, source.Mcli} {
 				text, notes, err := export.Export(d, f)
-				var errs spec.Errors
+				var errs codec.Errors
 				if errors.As(err, &errs) && f != r.Format {
 					continue // it says which field the format cannot have
 				}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
-	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // marks are fields at the top of a document that only one format has.
@@ -22,19 +22,19 @@ var marks = map[source.Format][]string{
 
 // Detect tells the format of a source from its content; what looks like none
 // of the others is Native, whose parser then says what is wrong with it. It
-// fails with spec.Errors on what looks like several.
+// fails with codec.Errors on what looks like several.
 func Detect(data []byte) (source.Format, error) {
 	format, _, err := detect(data)
 	return format, err
 }
 
 // detect is Detect with the documents that it read on the way, where it did.
-func detect(data []byte) (source.Format, []spec.Tree, error) {
+func detect(data []byte) (source.Format, []codec.Tree, error) {
 	text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if f := detectText(text); f != "" {
 		return f, nil, nil
 	}
-	trees, err := spec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	trees, err := codec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
 	if err != nil {
 		return detectBroken(data), nil, nil // the format's own reader says what is wrong
 	}
@@ -61,7 +61,7 @@ func detect(data []byte) (source.Format, []spec.Tree, error) {
 }
 
 func mixed(line int, f, format source.Format, first int) error {
-	return spec.Errors{{Line: line, Problem: fmt.Sprintf("looks like %s, and line %d like %s", f, first, format), Hint: "import files of one kind"}}
+	return codec.Errors{{Line: line, Problem: fmt.Sprintf("looks like %s, and line %d like %s", f, first, format), Hint: "import files of one kind"}}
 }
 
 // detectText knows what is not YAML: scripts and command lines.
@@ -87,11 +87,11 @@ func detectText(data []byte) source.Format {
 }
 
 // detectTree knows a document by the fields at its top.
-func detectTree(t *spec.Tree) (source.Format, error) {
+func detectTree(t *codec.Tree) (source.Format, error) {
 	format, line, field := source.Format(""), 0, ""
 	for i, name := range t.Names {
 		f := markOf(name)
-		if name == "compute" && t.Items[i].Kind == spec.TreeText { // a compute resource's name, where mcli has a map
+		if name == "compute" && t.Items[i].Kind == codec.TreeText { // a compute resource's name, where mcli has a map
 			f = ""
 		}
 		if name == "kind" && nativeKind(t.Items[i].Text) {
@@ -105,7 +105,7 @@ func detectTree(t *spec.Tree) (source.Format, error) {
 		case format == "":
 			format, line, field = f, t.Lines[i], name
 		default:
-			return format, spec.Errors{{
+			return format, codec.Errors{{
 				Line: t.Lines[i], Path: name, Problem: fmt.Sprintf("is of %s, and %s in line %d of %s", f, field, line, format),
 				Hint: "keep what one of them knows",
 			}}
@@ -132,9 +132,9 @@ func markOf(name string) source.Format {
 	return ""
 }
 
-// inner knows a format by what is in a field whose name several have.
-func inner(name string, t *spec.Tree) source.Format {
-	has := func(t *spec.Tree, name string) bool {
+// inner tells formats apart that share a field name, by the content of that field.
+func inner(name string, t *codec.Tree) source.Format {
+	has := func(t *codec.Tree, name string) bool {
 		for _, n := range t.Names {
 			if n == name {
 				return true

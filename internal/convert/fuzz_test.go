@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/export"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // read is what holds for every source: it is refused with line and reason, or
@@ -16,7 +17,7 @@ import (
 func read(t *testing.T, f source.Format, data []byte) {
 	t.Helper()
 	r, err := convert.ImportAs(f, data)
-	var errs spec.Errors
+	var errs codec.Errors
 	switch {
 	case err == nil && len(r.Documents) == 0:
 		t.Fatal("neither a document nor a refusal")

@@ -5,23 +5,23 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/convert"
-	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // TestNoPlaceExpectsAKind puts nothing, a word, a list and a map in the place
 // of every value of the corpus: each is taken or refused, and none trips over
 // it.
 func TestNoPlaceExpectsAKind(t *testing.T) {
-	pair := spec.Map() // of one entry
-	pair.Put("x", spec.Text("y"))
-	others := []spec.Tree{{Kind: spec.TreeNull}, spec.Text("00"), {Kind: spec.TreeList, Items: []spec.Tree{spec.Text("x")}}, pair, {Kind: spec.TreeList}, spec.Map(), {Kind: spec.TreeNumber, Text: "-1"}}
+	pair := codec.Map() // of one entry
+	pair.Put("x", codec.Text("y"))
+	others := []codec.Tree{{Kind: codec.TreeNull}, codec.Text("00"), {Kind: codec.TreeList, Items: []codec.Tree{codec.Text("x")}}, pair, {Kind: codec.TreeList}, codec.Map(), {Kind: codec.TreeNumber, Text: "-1"}}
 	each(t, func(t *testing.T, _ string, data []byte) {
 		format, trees, err := convert.DetectTrees(data)
 		if err != nil || len(trees) == 0 {
 			return
 		}
-		var walk func(at *spec.Tree)
-		try := func(at *spec.Tree) {
+		var walk func(at *codec.Tree)
+		try := func(at *codec.Tree) {
 			was := *at
 			for _, o := range others {
 				*at = o
@@ -34,7 +34,7 @@ func TestNoPlaceExpectsAKind(t *testing.T) {
 			}
 			*at = was
 		}
-		walk = func(at *spec.Tree) {
+		walk = func(at *codec.Tree) {
 			for i := range at.Items {
 				try(&at.Items[i])
 				walk(&at.Items[i])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Split divides a file at its lines of ---, which stand for nothing else where a
@@ -66,10 +67,10 @@ func blank(text []byte) bool {
 // natives reads our own documents. All that is wrong with any of them is said.
 func natives(data []byte) (*source.Result, error) {
 	res := &source.Result{Format: source.Native}
-	var all spec.Errors
+	var all codec.Errors
 	for _, p := range Parts(data) {
 		doc, err := spec.Parse(p.Text)
-		var errs spec.Errors
+		var errs codec.Errors
 		switch {
 		case errors.As(err, &errs):
 			for _, e := range errs {

@@ -12,14 +12,17 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 func (o *office) made(doc string) *core.Workload {
 	o.t.Helper()
-	return o.do(o.submit(doc)).(*engine.Submitted).Workload
+	return ask(o, o.submit(doc)).Workload
 }
 
 // is checks a workload's phase, and returns it.
@@ -37,7 +40,7 @@ func (o *office) is(id core.WorkloadID, want lifecycle.Phase) *core.Workload {
 
 func (o *office) why(id core.WorkloadID) schedule.Reason {
 	o.t.Helper()
-	p, ok := o.do(engine.Explain([]core.WorkloadID{id})).(map[core.WorkloadID]engine.Pending)[id]
+	p, ok := ask(o, explanation.Explain([]core.WorkloadID{id}))[id]
 	if !ok || len(p.Reasons) == 0 {
 		o.t.Fatalf("nobody knows why %s waits", id)
 	}
@@ -103,7 +106,7 @@ func TestWhatWaitsForAFailureGoesOnAfterARestart(t *testing.T) {
 	o.seen(opens, first.ID, 0, core.TaskFailed)
 	o.is(first.ID, lifecycle.Failed)
 	o.is(second.ID, lifecycle.Reviewing)
-	o.do(engine.Restart(engine.Ref{ID: first.ID}, "user:u"))
+	o.do(submission.Restart(draft.Ref{ID: first.ID}, "user:u"))
 	o.seen(opens.Add(time.Second), first.ID, 1, core.TaskSucceeded)
 	o.is(second.ID, lifecycle.Starting)
 }
@@ -114,9 +117,9 @@ func TestWhatIsWaitedForMayBeDeleted(t *testing.T) {
 	well := o.made(`{"name":"well","command":["fake"],"after":["first"]}`)
 	any := o.made(`{"name":"any","command":["fake"],"after":[{"workload":"` + string(first.ID) + `","when":"ended"}]}`)
 	chain := o.made(`{"name":"chain","command":["fake"],"after":[{"workload":"well","when":"failed"}]}`)
-	o.do(engine.Delete(engine.Ref{ID: first.ID}, "user:u"))
+	o.do(submission.Delete(draft.Ref{ID: first.ID}, "user:u"))
 	o.seen(opens, first.ID, 0, core.TaskFailed)
-	o.at(opens, engine.Removed(first.ID, nil))
+	o.at(opens, submission.Removed(first.ID, nil))
 	if w := o.is(well.ID, lifecycle.Failed); w.Reason != lifecycle.ReasonReviewRejected || !strings.Contains(w.Message, "first was deleted") {
 		t.Errorf("%s: %s", w.Reason, w.Message)
 	}
@@ -126,7 +129,7 @@ func TestWhatIsWaitedForMayBeDeleted(t *testing.T) {
 
 func TestWhatIsNotThereIsNotWaitedFor(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	if got := o.refused(engine.CodeInvalid, o.submit(`{"command":["fake"],"after":["nobody"]}`)); !strings.Contains(got, `after[0].workload`) || !strings.Contains(got, `"nobody"`) {
+	if got := o.refused(draft.CodeInvalid, o.submit(`{"command":["fake"],"after":["nobody"]}`)); !strings.Contains(got, `after[0].workload`) || !strings.Contains(got, `"nobody"`) {
 		t.Error(got)
 	}
 	done := o.made(`{"name":"done","command":["fake"]}`)
@@ -145,20 +148,20 @@ func TestWhatWasWaitedForMayBeGoneWhenItIsRunAgain(t *testing.T) {
 	o.seen(opens, first.ID, 0, core.TaskSucceeded)
 	o.seen(opens, second.ID, 0, core.TaskSucceeded)
 	o.is(second.ID, lifecycle.Completed)
-	o.do(engine.Delete(engine.Ref{ID: first.ID}, "user:u"))
-	o.do(engine.Removed(first.ID, nil))
-	o.do(engine.Restart(engine.Ref{ID: second.ID}, "user:u"))
+	o.do(submission.Delete(draft.Ref{ID: first.ID}, "user:u"))
+	o.do(submission.Removed(first.ID, nil))
+	o.do(submission.Restart(draft.Ref{ID: second.ID}, "user:u"))
 	o.is(second.ID, lifecycle.Starting)
 	o.seen(opens.Add(time.Second), second.ID, 1, core.TaskSucceeded)
-	revise := func(after string) engine.Command {
+	revise := func(after string) draft.Work {
 		doc, err := spec.Load([]byte(`{"command":["fake"],"after":["` + after + `"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return engine.Revise(engine.Revision{Ref: engine.Ref{ID: second.ID}, Doc: doc, Actor: "user:u"})
+		return submission.Revise(submission.Revision{Ref: draft.Ref{ID: second.ID}, Doc: doc, Actor: "user:u"})
 	}
 	for after, want := range map[string]string{"second": "cannot wait for itself", string(second.ID): "cannot wait for itself", "nobody": `no workload "nobody"`} {
-		if got := o.refused(engine.CodeInvalid, revise(after)); !strings.Contains(got, want) {
+		if got := o.refused(draft.CodeInvalid, revise(after)); !strings.Contains(got, want) {
 			t.Errorf("after %s: %s", after, got)
 		}
 	}
@@ -200,16 +203,16 @@ func TestWhatCannotBeReadIsWaitedFor(t *testing.T) {
 	for i, name := range []string{"first", ""} { // by its name, and by its id only
 		now := opens.Add(time.Duration(i) * time.Hour)
 		if st.id, st.name = first.ID, name; name != "" {
-			o.refused(engine.CodeUnavailable, o.submit(`{"command":["fake"],"after":["first"]}`))
+			o.refused(draft.CodeUnavailable, o.submit(`{"command":["fake"],"after":["first"]}`))
 		}
-		o.at(now, engine.Restart(engine.Ref{ID: second.ID}, "user:u"))
+		o.at(now, submission.Restart(draft.Ref{ID: second.ID}, "user:u"))
 		if w := o.is(second.ID, lifecycle.Reviewing); !strings.Contains(o.why(w.ID).String(), "first cannot be read at present") {
 			t.Errorf("%q: %s", name, o.why(w.ID))
 		}
-		o.at(now.Add(time.Minute), engine.Cluster())
+		o.at(now.Add(time.Minute), report.Cluster())
 		o.is(second.ID, lifecycle.Reviewing)
 		st.id = ""
-		o.at(now.Add(2*time.Minute), engine.Cluster())
+		o.at(now.Add(2*time.Minute), report.Cluster())
 		w := o.is(second.ID, lifecycle.Starting)
 		o.seen(now.Add(3*time.Minute), w.ID, w.Attempt, core.TaskSucceeded)
 	}
@@ -223,9 +226,9 @@ func TestAWorkloadWaitsForItsTime(t *testing.T) {
 	if r := o.why(w.ID); r.Token != schedule.BeginTime || r.Until != at.UnixMilli() {
 		t.Errorf("%+v", r)
 	}
-	o.at(at.Add(-time.Second), engine.Cluster())
+	o.at(at.Add(-time.Second), report.Cluster())
 	o.is(w.ID, lifecycle.Reviewing)
-	o.at(at, engine.Cluster())
+	o.at(at, report.Cluster())
 	o.is(w.ID, lifecycle.Starting)
 	o.is(o.made(`{"command":["fake"],"notBefore":"2001-01-01T00:00:00Z"}`).ID, lifecycle.Starting)
 }

@@ -8,32 +8,36 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // Who suspends and resumes at once means both: the second waits for the first,
 // also over a restart of the server, and can be taken back.
 func TestARestartWhileItEndsComesOnceItHasEnded(t *testing.T) {
 	for name, c := range map[string]struct {
-		then  func(h *hall, ref engine.Ref)
+		then  func(h *hall, ref draft.Ref)
 		phase lifecycle.Phase
 		try   int
 	}{
-		"it runs again":           {func(*hall, engine.Ref) {}, lifecycle.Starting, 1},
-		"over a restart":          {func(h *hall, _ engine.Ref) { h.restart("p", "q") }, lifecycle.Starting, 1},
-		"asked twice":             {func(h *hall, ref engine.Ref) { h.do(engine.Restart(ref, "user:u")) }, lifecycle.Starting, 1},
-		"stopped after all":       {func(h *hall, ref engine.Ref) { h.do(engine.Stop(engine.StopRequest{Ref: ref, Actor: "user:u"})) }, lifecycle.Stopped, 0},
-		"deleted after all":       {func(h *hall, ref engine.Ref) { h.do(engine.Delete(ref, "user:u")) }, lifecycle.Deleting, 0},
-		"its project was stopped": {func(h *hall, _ engine.Ref) { h.close("default") }, lifecycle.Inadmissible, 1},
+		"it runs again":  {func(*hall, draft.Ref) {}, lifecycle.Starting, 1},
+		"over a restart": {func(h *hall, _ draft.Ref) { h.restart("p", "q") }, lifecycle.Starting, 1},
+		"asked twice":    {func(h *hall, ref draft.Ref) { h.do(submission.Restart(ref, "user:u")) }, lifecycle.Starting, 1},
+		"stopped after all": {func(h *hall, ref draft.Ref) {
+			h.do(submission.Stop(submission.StopRequest{Ref: ref, Actor: "user:u"}))
+		}, lifecycle.Stopped, 0},
+		"deleted after all":       {func(h *hall, ref draft.Ref) { h.do(submission.Delete(ref, "user:u")) }, lifecycle.Deleting, 0},
+		"its project was stopped": {func(h *hall, _ draft.Ref) { h.close("default") }, lifecycle.Inadmissible, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHall(t, 1)
 			h.run("a", `"resources":{"gpu":1}`)
 			h.report("a", core.TaskRunning)
 			h.now = h.now.Add(time.Second)
-			ref := engine.Ref{ID: h.ids["a"]}
-			h.do(engine.Stop(engine.StopRequest{Ref: ref, Actor: "user:u", Message: "suspended"}))
-			h.do(engine.Restart(ref, "user:u"))
+			ref := draft.Ref{ID: h.ids["a"]}
+			h.do(submission.Stop(submission.StopRequest{Ref: ref, Actor: "user:u", Message: "suspended"}))
+			h.do(submission.Restart(ref, "user:u"))
 			h.phases("while it ends", map[string]lifecycle.Phase{"a": lifecycle.Terminating})
 			c.then(h, ref)
 			h.now = h.now.Add(time.Second)
@@ -55,18 +59,18 @@ func TestWhatGoesOnByItselfIsNotRestarted(t *testing.T) {
 	h := newHall(t, 1)
 	h.run("a", `"resources":{"gpu":1}`)
 	h.report("a", core.TaskRunning)
-	ref := engine.Ref{ID: h.ids["a"]}
-	h.do(engine.Preempt(engine.PreemptRequest{Ref: ref, Actor: "user:u"}))
-	err := h.e.Do(context.Background(), h.now, []engine.Command{engine.Restart(ref, "user:u")})[0].Err
-	var refused *engine.Error
-	if !errors.As(err, &refused) || refused.Code != engine.CodeIllegal {
+	ref := draft.Ref{ID: h.ids["a"]}
+	h.do(submission.Preempt(submission.PreemptRequest{Ref: ref, Actor: "user:u"}))
+	err := h.e.Do(context.Background(), h.now, []draft.Work{submission.Restart(ref, "user:u")})[0]
+	var refused *draft.Error
+	if !errors.As(err, &refused) || refused.Code != draft.CodeIllegal {
 		t.Errorf("it says %v", err)
 	}
 }
 
 // close stops a project, whose workloads are not queued any more.
 func (h *hall) close(name string) {
-	h.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: name, Project: func(p *core.Project) error {
+	h.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: name, Project: func(p *core.Project) error {
 		p.StopMode = core.StopHold
 		return nil
 	}}}, false))

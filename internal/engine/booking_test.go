@@ -8,7 +8,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
 )
 
 // of is the workload as it is stored.
@@ -69,7 +70,7 @@ func TestATimeThatWasToldIsKeptByWhoLeadsNext(t *testing.T) {
 		t.Errorf("who is gone by then starts: it is %s", p)
 	}
 	s.start()
-	s.do(engine.StudyOf(engine.Ref{ID: gang.ID}))
+	s.do(explanation.StudyOf(draft.Ref{ID: gang.ID}))
 	if b := s.told(gang); b == nil || *b != want {
 		t.Errorf("after a start of the server: %+v, want %+v", b, want)
 	}
@@ -80,7 +81,7 @@ func TestATimeThatWasToldIsKeptByWhoLeadsNext(t *testing.T) {
 	s.report(short, core.TaskSucceeded)
 	s.now = at
 	s.report(holder, core.TaskSucceeded)
-	s.do(engine.StudyOf(engine.Ref{ID: gang.ID}))
+	s.do(explanation.StudyOf(draft.Ref{ID: gang.ID}))
 	if p := s.of(gang).Phase; p != lifecycle.Starting {
 		t.Errorf("its time has come: the gang is %s, told %+v", p, s.told(gang))
 	}
@@ -106,7 +107,7 @@ func TestATimeRestsOnHowLongSuchWorkRuns(t *testing.T) {
 		t.Fatalf("told %+v, want %+v", b, want)
 	}
 	s.now = began.Add(18*time.Minute + time.Second) // one of ten took longer
-	s.do(engine.StudyOf(engine.Ref{ID: gang.ID}))
+	s.do(explanation.StudyOf(draft.Ref{ID: gang.ID}))
 	if b := s.told(gang); b == nil || *b != want { // by a minute later it is the same
 
 		t.Errorf("told %+v, want %+v", b, want)
@@ -115,7 +116,7 @@ func TestATimeRestsOnHowLongSuchWorkRuns(t *testing.T) {
 		t.Error(err)
 	}
 	s.now = began.Add(25 * time.Minute) // longer than any before
-	s.do(engine.StudyOf(engine.Ref{ID: gang.ID}))
+	s.do(explanation.StudyOf(draft.Ref{ID: gang.ID}))
 	if b := s.told(gang); b != nil {
 		t.Errorf("told %+v, and nobody knows", b)
 	}

@@ -9,6 +9,9 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/planner"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // Check compares what the engine remembers with what it must be: its live
@@ -18,8 +21,8 @@ import (
 // returns everything that differs.
 func (e *Engine) Check(ctx context.Context) error {
 	errs := []error{e.checkStored(ctx), e.checkPromises(ctx), e.checkIndexes()}
-	if !e.dirty { // else a failed commit has taken the plan back
-		plan := cycle.Run(e.sched, e.Planned.UnixMilli())
+	if !e.Dirty { // else a failed commit has taken the plan back
+		plan := cycle.Run(e.Sched, e.Planned.UnixMilli())
 		for _, p := range plan.Placements {
 			errs = append(errs, fmt.Errorf("workload %s could have been placed and was not: %+v", p.ID, p.Tasks))
 		}
@@ -36,31 +39,31 @@ func (e *Engine) checkStored(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	if len(entries) != len(e.live) {
-		errs = append(errs, fmt.Errorf("%d live workloads in memory, %d in the store", len(e.live), len(entries)))
+	if len(entries) != len(e.Live) {
+		errs = append(errs, fmt.Errorf("%d live workloads in memory, %d in the store", len(e.Live), len(entries)))
 	}
 	for _, stored := range entries {
 		id := stored.Workload.ID
-		en := e.live[id]
+		en := e.Live[id]
 		if en == nil {
 			errs = append(errs, fmt.Errorf("workload %s is live in the store and not in memory", id))
 			continue
 		}
-		if have, want := plain(en.w), plain(stored.Workload); !reflect.DeepEqual(have, want) {
+		if have, want := plain(en.W), plain(stored.Workload); !reflect.DeepEqual(have, want) {
 			errs = append(errs, fmt.Errorf("workload %s in memory: %+v\nin the store: %+v", id, have, want))
 		}
-		if c := counts(en.w, en.tasks); en.w.Counts != c {
-			errs = append(errs, fmt.Errorf("workload %s counts its tasks as %+v; they are %+v", id, en.w.Counts, c))
+		if c := workload.Counts(en.W, en.Tasks); en.W.Counts != c {
+			errs = append(errs, fmt.Errorf("workload %s counts its tasks as %+v; they are %+v", id, en.W.Counts, c))
 		}
-		if milli := devicesHeld(en.w, en.tasks); en.w.Attempts[len(en.w.Attempts)-1].GPUMilli != milli {
-			errs = append(errs, fmt.Errorf("workload %s says that it holds %d/1000 devices; it holds %d", id, en.w.Attempts[len(en.w.Attempts)-1].GPUMilli, milli))
+		if milli := workload.DevicesHeld(en.W, en.Tasks); en.W.Attempts[len(en.W.Attempts)-1].GPUMilli != milli {
+			errs = append(errs, fmt.Errorf("workload %s says that it holds %d/1000 devices; it holds %d", id, en.W.Attempts[len(en.W.Attempts)-1].GPUMilli, milli))
 		}
-		tasks := latest(stored.Tasks, stored.Workload.Attempt)
-		if len(tasks) != len(en.tasks) {
-			errs = append(errs, fmt.Errorf("workload %s has %d tasks in memory, %d in the store", id, len(en.tasks), len(tasks)))
+		tasks := workload.Latest(stored.Tasks, stored.Workload.Attempt)
+		if len(tasks) != len(en.Tasks) {
+			errs = append(errs, fmt.Errorf("workload %s has %d tasks in memory, %d in the store", id, len(en.Tasks), len(tasks)))
 		}
 		for index, t := range tasks {
-			if have := en.tasks[index]; have == nil || !reflect.DeepEqual(have, t) {
+			if have := en.Tasks[index]; have == nil || !reflect.DeepEqual(have, t) {
 				errs = append(errs, fmt.Errorf("task %s in memory: %+v\nin the store: %+v", t.ID, have, t))
 			}
 		}
@@ -70,7 +73,7 @@ func (e *Engine) checkStored(ctx context.Context) error {
 
 func (e *Engine) checkPromises(ctx context.Context) error {
 	stored, err := e.D.Store.Promises(ctx)
-	if have := inLine(e.promised); err == nil && !slices.Equal(have, stored) {
+	if have := draft.InLine(e.Promised); err == nil && !slices.Equal(have, stored) {
 		err = fmt.Errorf("promised in memory: %v, in the store: %v", have, stored)
 	}
 	return err
@@ -88,34 +91,38 @@ func plain(w *core.Workload) core.Workload {
 }
 
 func (e *Engine) checkIndexes() error {
-	want := &Engine{D: e.D, live: e.live, nodes: e.nodes, projects: e.projects, pools: e.pools, settings: e.settings, reserved: e.reserved, promised: e.promised, Claims: e.Claims, expected: e.expected, work: e.work, aside: e.aside, simple: e.simple, now: e.now}
-	want.reindex()
+	want := &draft.State{
+		D: e.D, Records: e.Records, Fleet: e.Fleet,
+		Experience: draft.Experience{Expected: e.Expected, Work: e.Work, Aside: e.Aside, Simple: e.Simple},
+		Writing:    draft.Writing{Now: e.Now},
+	}
+	want.Reindex()
 	var errs []error
 	differ := func(what string, have, want any) {
 		if !reflect.DeepEqual(have, want) {
 			errs = append(errs, fmt.Errorf("index of %s: %v, a rebuild gives %v", what, have, want))
 		}
 	}
-	differ("names", e.names, want.names)
-	differ("those who hold", e.held, want.held)
-	differ("use", inUse(e.usage), inUse(want.usage))
-	(&tx{e: want, now: e.Planned}).sync()
-	if have, want := cycle.Run(e.sched, e.Planned.UnixMilli()), cycle.Run(want.sched, e.Planned.UnixMilli()); !e.stale && len(e.renewed) == 0 && !reflect.DeepEqual(have, want) {
+	differ("names", e.Names, want.Names)
+	differ("those who hold", e.Held, want.Held)
+	differ("use", inUse(e.Usage), inUse(want.Usage))
+	planner.Sync((&draft.Tx{State: want, Now: e.Planned}))
+	if have, want := cycle.Run(e.Sched, e.Planned.UnixMilli()), cycle.Run(want.Sched, e.Planned.UnixMilli()); !e.Stale && len(e.Renewed) == 0 && !reflect.DeepEqual(have, want) {
 		errs = append(errs, fmt.Errorf("the scheduler plans %+v, and from a rebuild %+v", have, want))
 	}
-	for id, en := range e.live {
-		if !en.w.WakeAt.IsZero() && !slices.ContainsFunc(e.timers, func(t timer) bool { return t.id == id && !t.at.After(en.w.WakeAt) }) {
-			errs = append(errs, fmt.Errorf("workload %s has no timer for %v", id, en.w.WakeAt))
+	for id, en := range e.Live {
+		if !en.W.WakeAt.IsZero() && !slices.ContainsFunc(e.Timers, func(t draft.Timer) bool { return t.Id == id && !t.At.After(en.W.WakeAt) }) {
+			errs = append(errs, fmt.Errorf("workload %s has no timer for %v", id, en.W.WakeAt))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // inUse leaves out nodes that hold nothing: an index may remember them.
-func inUse(all map[core.NodeID]*usage) map[core.NodeID]usage {
-	m := map[core.NodeID]usage{}
+func inUse(all map[core.NodeID]*draft.Usage) map[core.NodeID]draft.Usage {
+	m := map[core.NodeID]draft.Usage{}
 	for id, u := range all {
-		if u.tasks != 0 || u.cpu != 0 || u.memory != 0 || len(u.milli) > 0 {
+		if u.Tasks != 0 || u.Cpu != 0 || u.Memory != 0 || len(u.Milli) > 0 {
 			m[id] = *u
 		}
 	}

@@ -16,6 +16,12 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/consequence"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/engine/workload"
 	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -28,7 +34,7 @@ type dock struct {
 	st    store.Store
 	e     *engine.Engine
 	now   time.Time
-	asked []engine.Action
+	asked []draft.Action
 	tasks map[string]core.TaskID // by member, of those that were started
 	nodes []core.Node
 }
@@ -51,7 +57,7 @@ func (d *dock) open() {
 	d.t.Helper()
 	random := rand.New(rand.NewSource(d.now.UnixNano()))
 	var err error
-	d.e, err = engine.Open(context.Background(), engine.Deps{
+	d.e, err = engine.Open(context.Background(), draft.Deps{
 		Store: d.st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 1 }, Images: true,
 	}, nil)
@@ -63,26 +69,25 @@ func (d *dock) open() {
 	d.take()
 }
 
-func (d *dock) do(c engine.Command) any {
+func (d *dock) do(work ...draft.Work) {
 	d.t.Helper()
-	v, err := d.try(c)
-	if err != nil {
-		d.t.Fatal(err)
+	for _, c := range work {
+		if err := d.try(c); err != nil {
+			d.t.Fatal(err)
+		}
 	}
-	return v
 }
 
-func (d *dock) try(c engine.Command) (any, error) {
+func (d *dock) try(c draft.Work) error {
 	d.now = d.now.Add(time.Second)
-	r := d.e.Do(context.Background(), d.now, []engine.Command{c})[0]
-	d.take()
-	return r.Value, r.Err
+	defer d.take()
+	return d.e.Do(context.Background(), d.now, []draft.Work{c})[0]
 }
 
 func (d *dock) take() {
 	for _, a := range d.e.TakeActions() {
 		d.asked = append(d.asked, a)
-		if a.Kind == engine.ActStart {
+		if a.Kind == draft.ActStart {
 			d.tasks[a.Assignment.Claim] = a.Task
 		}
 	}
@@ -98,10 +103,10 @@ func (d *dock) kinds() []string {
 		}
 		return id.String()
 	}
-	words := map[engine.ActionKind]string{engine.ActStart: "start", engine.ActStop: "stop", engine.ActForget: "forget", engine.ActDisown: "disown", engine.ActDeleteLogs: "delete logs"}
+	words := map[draft.ActionKind]string{draft.ActStart: "start", draft.ActStop: "stop", draft.ActForget: "forget", draft.ActDisown: "disown", draft.ActDeleteLogs: "delete logs"}
 	var out []string
 	for _, a := range d.asked {
-		if a.Kind == engine.ActStart || a.Kind == engine.ActStop || a.Kind == engine.ActDisown {
+		if a.Kind == draft.ActStart || a.Kind == draft.ActStop || a.Kind == draft.ActDisown {
 			out = append(out, words[a.Kind]+" "+name(a.Task))
 		}
 	}
@@ -134,7 +139,7 @@ func batch(key string, members []backend.Member) backend.Claim {
 
 func (d *dock) claim(all ...backend.Claim) {
 	d.t.Helper()
-	d.do(engine.Claimed("p", backend.Claims{Changed: all}))
+	d.do(consequence.Claimed("p", backend.Claims{Changed: all}))
 }
 
 func (d *dock) see(state core.TaskState, members ...string) {
@@ -186,7 +191,7 @@ func (d *dock) phase(name string, want lifecycle.Phase) *core.Workload {
 func (d *dock) why(name string) string {
 	d.t.Helper()
 	id := d.workload(name).ID
-	v := d.do(engine.Explain([]core.WorkloadID{id})).(map[core.WorkloadID]engine.Pending)
+	v := ask(d, explanation.Explain([]core.WorkloadID{id}))
 	var all []string
 	for _, r := range v[id].Reasons {
 		all = append(all, string(r.Token)+": "+r.String())
@@ -260,7 +265,7 @@ func TestAPreemptedClaimWaitsUnderTheSameWorkload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.do(engine.Submit(engine.Submission{Doc: doc, User: "v", Actor: "user:v"}))
+	d.do(submission.Submit(submission.Submission{Doc: doc, User: "v", Actor: "user:v"}))
 	d.expect("stop a")
 	d.killed("a")
 	d.claim(batch("train", d.pods(4, "a2")))
@@ -277,22 +282,22 @@ func TestAStoppedClaimWaitsUntilSomeoneRestartsIt(t *testing.T) {
 	d := newDock(t, 1)
 	d.claim(batch("train", d.pods(1, "a")))
 	d.see(core.TaskRunning, "a")
-	ref := engine.Ref{Project: "default", Name: "train"}
-	d.do(engine.Stop(engine.StopRequest{Ref: ref, Actor: "user:u"}))
+	ref := draft.Ref{Project: "default", Name: "train"}
+	d.do(submission.Stop(submission.StopRequest{Ref: ref, Actor: "user:u"}))
 	d.expect("start a", "stop a")
 	d.killed("a")
 	d.phase("train", lifecycle.Stopped)
 	d.claim(batch("train", d.pods(1, "b")))
 	d.expect()
 	d.phase("train", lifecycle.Stopped)
-	words := d.do(engine.WordsOf("p", []string{"train"})).([]backend.Word)
+	words := ask(d, explanation.WordsOf("p", []string{"train"}))
 	if len(words) != 1 || !strings.Contains(words[0].Text, "muster restart -p default train") {
 		t.Errorf("its makers are told %+v", words)
 	}
 	d.open() // also after a restart of the server
-	d.do(engine.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("train", d.pods(1, "b"))}}))
+	d.do(consequence.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("train", d.pods(1, "b"))}}))
 	d.expect()
-	d.do(engine.Restart(ref, "user:u"))
+	d.do(submission.Restart(ref, "user:u"))
 	d.expect("start b")
 	d.phase("train", lifecycle.Starting)
 }
@@ -305,7 +310,7 @@ func TestARestartedServerFindsItsClaims(t *testing.T) {
 	d.open()
 	d.expect()
 	d.do(engine.Observe(engine.Observations{Backend: "p", Full: true, Began: d.now, Seen: []backend.Observation{{ID: d.tasks["a"], State: core.TaskRunning, Claim: "a", At: d.now}}}))
-	d.do(engine.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("train", append(d.pods(3, "a"), d.pods(3, "b")...))}}))
+	d.do(consequence.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("train", append(d.pods(3, "a"), d.pods(3, "b")...))}}))
 	d.expect()
 	d.phase("train", lifecycle.Running)
 	d.see(core.TaskSucceeded, "a")
@@ -316,11 +321,11 @@ func TestARestartedServerFindsItsClaims(t *testing.T) {
 	d.open() // the bind of b may be lost: it is asked for again
 	d.expect("start b")
 	d.killed("b")
-	d.do(engine.Claimed("p", backend.Claims{All: true})) // and its maker is gone
+	d.do(consequence.Claimed("p", backend.Claims{All: true})) // and its maker is gone
 	d.phase("train", lifecycle.Stopped)
 }
 
-func TestWhatOthersMadeIsNeverEndedAsAStray(t *testing.T) {
+func TestWhatOthersMadeIsNeverEndedAsStray(t *testing.T) {
 	d := newDock(t, 1)
 	id := core.TaskID{Workload: "unknown", Index: 0}
 	d.tasks["x"] = id
@@ -346,7 +351,7 @@ func TestAClaimOfAnUnknownProjectWaitsForIt(t *testing.T) {
 	if err != nil || w.Phase != lifecycle.Inadmissible || w.Reason != lifecycle.ReasonQueueNotFound {
 		t.Fatalf("it is %+v, %v", w, err)
 	}
-	d.do(engine.CreateProject("new"))
+	d.do(organisation.CreateProject("new"))
 	d.expect("start a")
 }
 
@@ -361,7 +366,7 @@ func TestAGangShrinksToItsMinimumBeforeItGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.do(engine.Submit(engine.Submission{Doc: doc, User: "v", Actor: "user:v"}))
+	d.do(submission.Submit(submission.Submission{Doc: doc, User: "v", Actor: "user:v"}))
 	if got := d.kinds(); len(got) != 2 || !strings.HasPrefix(got[0], "stop") || !strings.HasPrefix(got[1], "stop") {
 		t.Errorf("the backend is asked for %q", got)
 	}
@@ -392,7 +397,7 @@ func TestWhatIsCountedAndWhereIsHeeded(t *testing.T) {
 	d.claim(batch("rdma", members))
 	d.expect("start a") // zone b has none free, and zone c is not allowed
 	d.see(core.TaskRunning, "a")
-	words := d.do(engine.WordsOf("p", []string{"rdma"})).([]backend.Word)
+	words := ask(d, explanation.WordsOf("p", []string{"rdma"}))
 	if len(words) != 1 || !strings.Contains(words[0].Text, "waits for rdma/hca") {
 		t.Errorf("its makers are told %+v", words)
 	}
@@ -408,7 +413,7 @@ func TestABarePodIsNotMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.do(engine.Submit(engine.Submission{Doc: doc, User: "v", Actor: "user:v"}))
+	d.do(submission.Submit(submission.Submission{Doc: doc, User: "v", Actor: "user:v"}))
 	d.killed("a")
 	d.phase("bare", lifecycle.Preempted)
 }
@@ -451,7 +456,7 @@ func TestADrainedNodeLosesMembers(t *testing.T) {
 	d.claim(batch("train", d.pods(4, "a", "b")))
 	d.see(core.TaskRunning, "a", "b")
 	d.expect("start a", "start b")
-	d.do(engine.Drain(engine.DrainRequest{Node: "n0", Actor: "user:u"}))
+	d.do(organisation.Drain(organisation.DrainRequest{Node: "n0", Actor: "user:u"}))
 	if got := d.kinds(); len(got) != 1 || !strings.HasPrefix(got[0], "stop ") {
 		t.Errorf("the backend is asked for %q", got)
 	}
@@ -470,7 +475,7 @@ func TestWhatItsMakerHasReplacedIsHistory(t *testing.T) {
 		d.claim(batch("web", d.pods(1, next)))
 		if i == 10 {
 			d.open()
-			d.do(engine.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("web", d.pods(1, next))}}))
+			d.do(consequence.Claimed("p", backend.Claims{All: true, Changed: []backend.Claim{batch("web", d.pods(1, next))}}))
 		}
 	}
 	w := d.phase("web", lifecycle.Running)
@@ -492,7 +497,7 @@ func TestWhatItsMakerHasReplacedIsHistory(t *testing.T) {
 		}
 		want += until.Sub(task.PlacedAt).Seconds()
 	}
-	if have := engine.GPUSeconds(w, stored, d.now); have != want || want < 20 {
+	if have := workload.GPUSeconds(w, stored, d.now); have != want || want < 20 {
 		t.Errorf("it is charged %v GPU seconds, and its pods had %v", have, want)
 	}
 }
@@ -504,7 +509,7 @@ func TestAFailedCommitForgetsNoClaim(t *testing.T) {
 	close(full.Room)
 	d.open()
 	full.Room = make(chan struct{})
-	if _, err := d.try(engine.Claimed("p", backend.Claims{Changed: []backend.Claim{batch("train", d.pods(1, "a"))}})); err == nil {
+	if err := d.try(consequence.Claimed("p", backend.Claims{Changed: []backend.Claim{batch("train", d.pods(1, "a"))}})); err == nil {
 		t.Fatal("a full disk took it")
 	}
 	d.expect()
@@ -522,7 +527,7 @@ func TestAStartOnItsWayIsNotGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.do(engine.Submit(engine.Submission{Doc: doc, User: "u", Actor: "user:u"}))
+	d.do(submission.Submit(submission.Submission{Doc: doc, User: "u", Actor: "user:u"}))
 	if got := d.kinds(); len(got) != 1 {
 		t.Fatalf("the backend is asked for %q", got)
 	}
@@ -535,7 +540,7 @@ func TestAStartOnItsWayIsNotGone(t *testing.T) {
 	if got := d.kinds(); len(got) != 1 || !strings.HasPrefix(got[0], "start ") {
 		t.Fatalf("the backend is asked for %q, want the start again", got)
 	}
-	d.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{Project: "default", Name: "own"}, Actor: "user:u"}))
+	d.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{Project: "default", Name: "own"}, Actor: "user:u"}))
 	empty(between)
 	if d.phase("own", lifecycle.Terminating); t.Failed() {
 		t.Fatal("it was taken for gone while its start was on its way")

@@ -11,7 +11,9 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/explain"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // faulty is a hall whose scheduler fails over the workload that it looks at
@@ -45,7 +47,7 @@ func newFaulty(t *testing.T) *faulty {
 // why is the token for which a workload waits; empty: it does not.
 func (f *faulty) why(name string) schedule.Token {
 	f.t.Helper()
-	p, ok := f.do(engine.Explain([]core.WorkloadID{f.ids[name]}))[0].Value.(map[core.WorkloadID]engine.Pending)[f.ids[name]]
+	p, ok := ask(f, explanation.Explain([]core.WorkloadID{f.ids[name]}))[f.ids[name]]
 	if !ok {
 		return ""
 	}
@@ -150,7 +152,7 @@ func TestAFaultOverEveryone(t *testing.T) {
 	if len(f.faults) != 3 || f.why("c") != schedule.PlanningFailed {
 		t.Errorf("%d faults; c waits because of %q", len(f.faults), f.why("c"))
 	}
-	f.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: f.ids["a"]}, Actor: "user:u"}))
+	f.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: f.ids["a"]}, Actor: "user:u"}))
 	f.phases("it can be stopped", map[string]lifecycle.Phase{"a": lifecycle.Canceled})
 }
 
@@ -162,7 +164,7 @@ func TestAFaultInAnAnswerIsContained(t *testing.T) {
 	f.run("second", `"resources":{"gpu":2}`)
 	f.run("waits", `"resources":{"gpu":1}`)
 	f.armed, f.asking = true, true
-	y := f.do(engine.StudyOf(engine.Ref{ID: f.ids["waits"]}))[0].Value.(*engine.Study).Answer()
+	y := ask(f, explanation.StudyOf(draft.Ref{ID: f.ids["waits"]})).Answer()
 	f.asking = false
 	if !y.Waits || len(y.Reasons) != 1 || y.Reasons[0].Token != schedule.PlanningFailed || len(f.faults) != 1 || f.faults[0].Job != f.ids["waits"] {
 		t.Errorf("%+v, %d faults", y.Reasons, len(f.faults))
@@ -181,7 +183,7 @@ func TestAFaultInAForecastIsContained(t *testing.T) {
 		f.report(name, core.TaskRunning)
 	}
 	f.run("waits", `"resources":{"gpu":1}`)
-	s := f.do(engine.Forecast())[0].Value.(*engine.Study)
+	s := ask(f, explanation.Forecast())
 	f.armed, f.asking = true, true
 	s.Foresee()
 	f.asking = false

@@ -8,12 +8,14 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/report"
 )
 
 // known are the nodes that the server knows.
 func (s *shift) known() []core.NodeID {
 	var ids []core.NodeID
-	for _, n := range s.do(engine.Cluster()).(*engine.ClusterState).Nodes {
+	for _, n := range ask(s, report.Cluster()).Nodes {
 		ids = append(ids, n.ID)
 	}
 	return ids
@@ -32,7 +34,7 @@ func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 			if got := s.known(); !slices.Equal(got, []core.NodeID{"g0"}) {
 				t.Errorf("known are %v", got)
 			}
-			s.refused(engine.CodeUnschedulable, s.submit(`{"command":["fake"],"resources":{"gpu":{"count":1,"type":"A100"}}}`))
+			s.refused(draft.CodeUnschedulable, s.submit(`{"command":["fake"],"resources":{"gpu":{"count":1,"type":"A100"}}}`))
 			s.do(engine.Inventory("p", s.nodes)) // it comes back
 			if w := s.run(`{"command":["fake"],"resources":{"gpu":{"count":1,"type":"A100"}}}`); w.Phase != lifecycle.Starting {
 				t.Errorf("on a node that has come back it is %s", w.Phase)
@@ -60,5 +62,5 @@ func TestANodeThatIsGoneIsKnownWhileSomethingIsHeldThere(t *testing.T) {
 	if got := s.known(); !slices.Equal(got, []core.NodeID{"g0"}) {
 		t.Errorf("with nothing held there any more, known are %v", got)
 	}
-	s.refused(engine.CodeUnschedulable, s.submit(`{"command":["fake"],"resources":{"gpu":{"count":1,"type":"A100"}}}`))
+	s.refused(draft.CodeUnschedulable, s.submit(`{"command":["fake"],"resources":{"gpu":{"count":1,"type":"A100"}}}`))
 }

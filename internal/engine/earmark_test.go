@@ -7,13 +7,16 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // within gives a project or department so many cores, and no more.
-func within(what engine.Record, name, parent string, cores float64) engine.Edit {
-	return engine.Edit{What: what, Name: name, Project: func(p *core.Project) error {
+func within(what organisation.Record, name, parent string, cores float64) organisation.Edit {
+	return organisation.Edit{What: what, Name: name, Project: func(p *core.Project) error {
 		q := core.ResourceQuota{Quota: &cores, Limit: &cores}
 		p.Parent, p.Pools = core.ProjectID(parent), map[string]core.PoolQuota{core.AnyPool: {CPU: q}}
 		return nil
@@ -28,13 +31,13 @@ func plain(name, more string) string {
 	return `{"name":"` + name + `","project":"team","command":["fake"],"resources":{"cpu":2}` + more + `}`
 }
 
-func approve(w *core.Workload) engine.Command {
-	return engine.Decide(engine.Decision{Ref: engine.Ref{ID: w.ID}, Approve: true, User: "ada", Actor: "user:ada"})
+func approve(w *core.Workload) draft.Work {
+	return submission.Decide(submission.Decision{Ref: draft.Ref{ID: w.ID}, Approve: true, User: "ada", Actor: "user:ada"})
 }
 
-func (o *office) standing(project string) engine.Standing {
+func (o *office) standing(project string) report.Standing {
 	o.t.Helper()
-	for _, s := range o.do(engine.Standings()).([]engine.Standing) {
+	for _, s := range ask(o, report.Standings()) {
 		if string(s.Project.ID) == project {
 			return s
 		}
@@ -45,7 +48,7 @@ func (o *office) standing(project string) engine.Standing {
 
 func TestWhatIsReservedIsNobodyElses(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.Organise([]engine.Edit{within(engine.RecordDepartment, "lab", "", 100), within(engine.RecordProject, "team", "lab", 2)}, false))
+	o.do(organisation.Organise([]organisation.Edit{within(organisation.RecordDepartment, "lab", "", 100), within(organisation.RecordProject, "team", "lab", 2)}, false))
 	first := o.made(checked("first", ""))
 	o.is(first.ID, lifecycle.Reserved)
 	second := o.made(plain("second", ""))
@@ -74,17 +77,17 @@ func TestWhatIsReservedIsNobodyElses(t *testing.T) {
 }
 
 func TestAReservationThatEndsGivesItsQuotaBack(t *testing.T) {
-	for what, end := range map[string]func(*core.Workload) engine.Command{
-		"rejected": func(w *core.Workload) engine.Command {
-			return engine.Decide(engine.Decision{Ref: engine.Ref{ID: w.ID}, User: "ada", Actor: "user:ada"})
+	for what, end := range map[string]func(*core.Workload) draft.Work{
+		"rejected": func(w *core.Workload) draft.Work {
+			return submission.Decide(submission.Decision{Ref: draft.Ref{ID: w.ID}, User: "ada", Actor: "user:ada"})
 		},
-		"stopped": func(w *core.Workload) engine.Command {
-			return engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:u"})
+		"stopped": func(w *core.Workload) draft.Work {
+			return submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: w.ID}, Actor: "user:u"})
 		},
 		"held": hold,
 	} {
 		o := newOffice(t, memstore.New())
-		o.do(engine.Organise([]engine.Edit{within(engine.RecordProject, "team", "", 2)}, false))
+		o.do(organisation.Organise([]organisation.Edit{within(organisation.RecordProject, "team", "", 2)}, false))
 		first := o.made(checked("first", ""))
 		second := o.made(plain("second", ""))
 		o.is(second.ID, lifecycle.Queued)
@@ -98,7 +101,7 @@ func TestAReservationThatEndsGivesItsQuotaBack(t *testing.T) {
 
 func TestMoreImportantWorkTakesAReservationBack(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.Organise([]engine.Edit{within(engine.RecordProject, "team", "", 4)}, false))
+	o.do(organisation.Organise([]organisation.Edit{within(organisation.RecordProject, "team", "", 4)}, false))
 	older := o.made(checked("older", ""))
 	younger := o.made(checked("younger", ""))
 	urgent := o.made(plain("urgent", `,"priority":"high"`))
@@ -116,7 +119,7 @@ func TestMoreImportantWorkTakesAReservationBack(t *testing.T) {
 	}
 
 	o = newOffice(t, memstore.New())
-	o.do(engine.Organise([]engine.Edit{within(engine.RecordProject, "team", "", 2)}, false))
+	o.do(organisation.Organise([]organisation.Edit{within(organisation.RecordProject, "team", "", 2)}, false))
 	kept := o.made(checked("kept", `,"preemptible":false`))
 	o.is(o.made(plain("urgent", `,"priority":"high"`)).ID, lifecycle.Queued)
 	o.is(kept.ID, lifecycle.Reserved)
@@ -124,14 +127,14 @@ func TestMoreImportantWorkTakesAReservationBack(t *testing.T) {
 
 func TestAProjectThatIsDueTakesAReservationBack(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	own := within(engine.RecordProject, "team", "lab", 8)
+	own := within(organisation.RecordProject, "team", "lab", 8)
 	quota := 1.0
-	greedy := engine.Edit{What: engine.RecordProject, Name: "team", Project: func(p *core.Project) error {
+	greedy := organisation.Edit{What: organisation.RecordProject, Name: "team", Project: func(p *core.Project) error {
 		p.Parent, p.Pools = "lab", map[string]core.PoolQuota{core.AnyPool: {CPU: core.ResourceQuota{Quota: &quota}}}
 		return nil
 	}}
 	own.Name = "due"
-	o.do(engine.Organise([]engine.Edit{within(engine.RecordDepartment, "lab", "", 2), greedy, own}, false))
+	o.do(organisation.Organise([]organisation.Edit{within(organisation.RecordDepartment, "lab", "", 2), greedy, own}, false))
 	first := o.made(checked("first", ""))
 	o.is(first.ID, lifecycle.Reserved)
 	due := o.made(strings.Replace(plain("due", ""), `"team"`, `"due"`, 1))
@@ -143,7 +146,7 @@ func TestAProjectThatIsDueTakesAReservationBack(t *testing.T) {
 
 func TestWhatIsApprovedWaitsForRoomOnly(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.Organise([]engine.Edit{within(engine.RecordProject, "team", "", 4)}, false))
+	o.do(organisation.Organise([]organisation.Edit{within(organisation.RecordProject, "team", "", 4)}, false))
 	first := o.made(`{"name":"first","project":"team","command":["fake"],"resources":{"cpu":4},"checks":[{"name":"legal","type":"approval","when":"reservation"}]}`)
 	var others []*core.Workload
 	for _, name := range []string{"a", "b"} {
@@ -170,19 +173,19 @@ func TestWhatIsApprovedWaitsForRoomOnly(t *testing.T) {
 
 func TestWhatMovesKeepsItsQuota(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.Organise([]engine.Edit{within(engine.RecordProject, "team", "", 2)}, false))
+	o.do(organisation.Organise([]organisation.Edit{within(organisation.RecordProject, "team", "", 2)}, false))
 	first := o.made(plain("first", ""))
 	o.seen(opens, first.ID, 0, core.TaskRunning)
-	o.do(engine.CordonNode("n1", true, ""))
-	o.do(engine.CordonNode("n2", true, ""))
-	o.do(engine.Preempt(engine.PreemptRequest{Ref: engine.Ref{ID: first.ID}, Actor: "user:u", Move: true}))
+	o.do(organisation.CordonNode("n1", true, ""))
+	o.do(organisation.CordonNode("n2", true, ""))
+	o.do(submission.Preempt(submission.PreemptRequest{Ref: draft.Ref{ID: first.ID}, Actor: "user:u", Move: true}))
 	o.seen(opens, first.ID, 0, core.TaskFailed)
 	o.is(first.ID, lifecycle.Reserved)
 	if s := o.standing("team"); s.Reserved[core.CPU] != 2 || s.Used[core.CPU] != 0 {
 		t.Errorf("team has %v reserved, %v used", s.Reserved, s.Used)
 	}
 	second := o.made(plain("second", ""))
-	o.do(engine.CordonNode("n1", false, ""))
+	o.do(organisation.CordonNode("n1", false, ""))
 	o.is(first.ID, lifecycle.Starting)
 	o.is(second.ID, lifecycle.Queued)
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/report"
 )
 
 // pass lets time go by, and does what is due then.
 func (s *shift) pass(d time.Duration) {
 	s.t.Helper()
 	s.now = s.now.Add(d)
-	s.do(engine.Cluster())
+	s.do(report.Cluster())
 }
 
 // workers are the tasks of w that are not leaving it, by index.

@@ -5,7 +5,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // What the scheduler calls an eviction's cause is what transitions call it.
@@ -13,9 +14,9 @@ func TestEveryEvictionHasACauseThatTransitionsKnow(t *testing.T) {
 	t.Parallel()
 	for action, want := range map[schedule.Action]lifecycle.Cause{
 		schedule.Reclaim: lifecycle.CauseReclaim, schedule.Preempt: lifecycle.CausePreempt, schedule.Consolidate: lifecycle.CauseConsolidate,
-		cycle.Relieve: lifecycle.CauseRelieve, schedule.Reserve: lifecycle.CauseReservation, schedule.StaleGang: lifecycle.CauseStaleGang,
+		displace.Relieve: lifecycle.CauseRelieve, schedule.Reserve: lifecycle.CauseReservation, schedule.StaleGang: lifecycle.CauseStaleGang,
 	} {
-		if got := causeOf(schedule.Eviction{Cause: action}); got != want || !got.Known() {
+		if got := workload.CauseOf(schedule.Eviction{Cause: action}); got != want || !got.Known() {
 			t.Errorf("the cause of an eviction by %s is %q, want %q", action, got, want)
 		}
 	}

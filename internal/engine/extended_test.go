@@ -12,6 +12,8 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // newQuay is a dock of three nodes: n0 and n1 have two adapters, of which others
@@ -30,7 +32,7 @@ func (d *dock) submit(name, more string) error {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	_, err = d.try(engine.Submit(engine.Submission{Doc: doc, User: "v", Actor: "user:v"}))
+	err = d.try(submission.Submit(submission.Submission{Doc: doc, User: "v", Actor: "user:v"}))
 	return err
 }
 
@@ -38,7 +40,7 @@ func (d *dock) submit(name, more string) error {
 func (d *dock) started() map[string]backend.Assignment {
 	out := map[string]backend.Assignment{}
 	for _, a := range d.asked {
-		if a.Kind == engine.ActStart {
+		if a.Kind == draft.ActStart {
 			out[a.Assignment.About.Name] = a.Assignment
 		}
 	}
@@ -122,13 +124,13 @@ func TestExtendedResourcesThatNobodyHas(t *testing.T) {
 		{`"rdma/hca":3`, "resources.extended.rdma/hca", "never fits: each task asks for 3 rdma/hca, the largest of 3 nodes has 2 rdma/hca in all"},
 		{`"example.org/fpgas":1`, "resources.extended.example.org/fpgas", "never fits: each task asks for 1 example.org/fpgas, and none of 3 nodes has any"},
 	} {
-		var e *engine.Error
+		var e *draft.Error
 		if err := newQuay(t).submit("a", `"resources":{"extended":{`+c.ask+`}}`); !errors.As(err, &e) || e.Field != c.field || e.Message != c.says {
 			t.Errorf("%s: %#v", c.ask, err)
 		}
 	}
 	d := newDock(t, 1)
-	var e *engine.Error
+	var e *draft.Error
 	const many = "never fits: its 5 tasks must start together, and all nodes together have room for 4 even when empty: they need 5 rdma/hca, and there are 4"
 	if err := newQuay(t).submit("a", `"kind":"distributed","workers":5,"resources":{"extended":{"rdma/hca":1}}`); !errors.As(err, &e) || e.Message != many {
 		t.Errorf("of a gang: %#v", err)
@@ -146,7 +148,7 @@ func TestExtendedResourcesOfAGang(t *testing.T) {
 	}
 	at := map[int]string{}
 	for _, a := range d.asked {
-		if a.Kind == engine.ActStart {
+		if a.Kind == draft.ActStart {
 			at[a.Task.Index] = fmt.Sprint(a.Assignment.Extended)
 		}
 	}
@@ -168,7 +170,7 @@ func TestAReplicaHoldsWhatItWasPlacedWith(t *testing.T) {
 	w := d.workload("s")
 	doc := w.Spec.Clone()
 	doc.Resources.Extended = nil
-	d.do(engine.Update(engine.UpdateRequest{Ref: engine.Ref{ID: w.ID}, Doc: doc, Actor: "user:v"}))
+	d.do(submission.Update(submission.UpdateRequest{Ref: draft.Ref{ID: w.ID}, Doc: doc, Actor: "user:v"}))
 	if err := d.submit("b", `"resources":{"extended":{"rdma/hca":1}}`); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +200,7 @@ func TestExtendedResourcesAreTakenBack(t *testing.T) {
 	}
 	var stopped []core.WorkloadID
 	for _, a := range d.asked {
-		if a.Kind == engine.ActStop {
+		if a.Kind == draft.ActStop {
 			stopped = append(stopped, a.Task.Workload)
 		}
 	}

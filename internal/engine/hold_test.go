@@ -8,21 +8,24 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
-func hold(w *core.Workload) engine.Command {
-	return engine.Hold(engine.HoldRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:ada", Message: "later"})
+func hold(w *core.Workload) draft.Work {
+	return submission.Hold(submission.HoldRequest{Ref: draft.Ref{ID: w.ID}, Actor: "user:ada", Message: "later"})
 }
 
-func release(w *core.Workload) engine.Command {
-	return engine.Release(engine.HoldRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:bob"})
+func release(w *core.Workload) draft.Work {
+	return submission.Release(submission.HoldRequest{Ref: draft.Ref{ID: w.ID}, Actor: "user:bob"})
 }
 
 func stopProject(o *office, mode core.StopMode) {
 	o.t.Helper()
-	o.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: "default", Project: func(p *core.Project) error {
+	o.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: "default", Project: func(p *core.Project) error {
 		p.StopMode = mode
 		return nil
 	}}}, false))
@@ -35,15 +38,15 @@ func TestWhatIsHeldWaitsUntilItIsReleased(t *testing.T) {
 	o.is(second.ID, lifecycle.Queued)
 	o.do(hold(second))
 	w := o.is(second.ID, lifecycle.Inadmissible)
-	if w.Reason != lifecycle.ReasonHeld || !strings.HasPrefix(w.Message, "held by user:ada since ") || !strings.HasSuffix(w.Message, ": later") {
+	if w.Reason != lifecycle.ReasonHeld || !strings.HasPrefix(w.Message, "held by ada since ") || !strings.HasSuffix(w.Message, ": later") {
 		t.Errorf("reason %s, %q", w.Reason, w.Message)
 	}
-	if r := o.why(second.ID); r.Token != schedule.HeldBack || !strings.HasPrefix(r.String(), "is held by user:ada") {
+	if r := o.why(second.ID); r.Token != schedule.HeldBack || !strings.HasPrefix(r.String(), "is held by ada") {
 		t.Errorf("it waits because of %s: %s", r.Token, r)
 	}
-	o.refused(engine.CodeConflict, hold(second))
-	o.refused(engine.CodeIllegal, hold(first))
-	o.refused(engine.CodeConflict, release(first))
+	o.refused(draft.CodeConflict, hold(second))
+	o.refused(draft.CodeIllegal, hold(first))
+	o.refused(draft.CodeConflict, release(first))
 	o.seen(opens, first.ID, 0, core.TaskRunning)
 	o.seen(opens, first.ID, 0, core.TaskSucceeded) // there is room, and it is not for what is held
 	o.begin()
@@ -51,7 +54,7 @@ func TestWhatIsHeldWaitsUntilItIsReleased(t *testing.T) {
 	o.is(second.ID, lifecycle.Inadmissible)
 	o.do(release(second))
 	o.is(second.ID, lifecycle.Starting)
-	o.refused(engine.CodeIllegal, hold(first)) // it has ended
+	o.refused(draft.CodeIllegal, hold(first)) // it has ended
 }
 
 func TestAHoldOutlastsWhatElseClosesAQueue(t *testing.T) {
@@ -61,7 +64,7 @@ func TestAHoldOutlastsWhatElseClosesAQueue(t *testing.T) {
 		t.Errorf("%s, %+v", got.Reason, got.Hold)
 	}
 	stopProject(o, core.StopHold)
-	p := o.do(engine.Explain([]core.WorkloadID{w.ID})).(map[core.WorkloadID]engine.Pending)[w.ID]
+	p := ask(o, explanation.Explain([]core.WorkloadID{w.ID}))[w.ID]
 	var tokens []schedule.Token
 	for _, r := range p.Reasons {
 		tokens = append(tokens, r.Token)
@@ -94,7 +97,7 @@ func TestWhatIsOnItsWayStopsBeforeItsQueue(t *testing.T) {
 	if r := o.why(w.ID); r.Token != schedule.HeldBack {
 		t.Errorf("it waits because of %s first", r.Token)
 	}
-	o.do(engine.Decide(engine.Decision{Ref: engine.Ref{ID: w.ID}, Approve: true, User: "ada", Actor: "user:ada"}))
+	o.do(submission.Decide(submission.Decision{Ref: draft.Ref{ID: w.ID}, Approve: true, User: "ada", Actor: "user:ada"}))
 	o.is(w.ID, lifecycle.Inadmissible)
 	o.do(release(w))
 	o.is(w.ID, lifecycle.Starting)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
@@ -13,7 +13,7 @@ import (
 // its work waits says whose condition that is, and who can change it.
 func TestARuleOfTheProjectIsNamed(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: "team", Project: func(p *core.Project) error {
+	o.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: "team", Project: func(p *core.Project) error {
 		p.NodeTypes = map[lifecycle.Kind][]string{lifecycle.Training: {"a100", "h100"}}
 		return nil
 	}}}, false))

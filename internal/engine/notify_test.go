@@ -13,6 +13,9 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
@@ -55,7 +58,10 @@ func (o *office) seen(at time.Time, id core.WorkloadID, attempt int, state core.
 
 func TestThoseWhoAskedAreTold(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	add := func(name string, s core.Subscription) { s.User, s.Name = "u", name; o.do(engine.AddSubscription(s)) }
+	add := func(name string, s core.Subscription) {
+		s.User, s.Name = "u", name
+		o.do(organisation.AddSubscription(s))
+	}
 	hook := func(to string, on ...string) spec.Notification {
 		return spec.Notification{Webhook: "http://h/" + to, On: on}
 	}
@@ -63,11 +69,11 @@ func TestThoseWhoAskedAreTold(t *testing.T) {
 	add("labelled", core.Subscription{Notification: hook("labelled", "Running"), Labels: map[string]string{"team": "b"}})
 	add("other", core.Subscription{Notification: hook("other", "Running"), Project: "elsewhere"})
 	add("both", core.Subscription{Notification: hook("doc", "running")}) // the same step to the same receiver is one message
-	o.do(engine.AddSubscription(core.Subscription{User: "eve", Name: "a", Notification: hook("eve", "Running")}))
+	o.do(organisation.AddSubscription(core.Subscription{User: "eve", Name: "a", Notification: hook("eve", "Running")}))
 	o.begin() // they are there after a restart
 	o.open()
-	w := o.do(o.submit(`{"name":"a","command":["fake"],"labels":{"team":"a"},"retry":{"limit":1,"backoff":"1s"},
-		"notifications":[{"webhook":"http://h/doc","on":["Running","Backoff","mcli:COMPLETED"]}]}`)).(*engine.Submitted).Workload
+	w := ask(o, o.submit(`{"name":"a","command":["fake"],"labels":{"team":"a"},"retry":{"limit":1,"backoff":"1s"},
+		"notifications":[{"webhook":"http://h/doc","on":["Running","Backoff","mcli:COMPLETED"]}]}`)).Workload
 	o.sends()
 	at := opens.Add(time.Second)
 	o.seen(at, w.ID, 0, core.TaskRunning)
@@ -75,7 +81,7 @@ func TestThoseWhoAskedAreTold(t *testing.T) {
 	o.seen(at, w.ID, 0, core.TaskRunning) // once more changes nothing
 	o.sends("doc Running: Running/")
 	o.seen(at.Add(time.Second), w.ID, 0, core.TaskFailed)
-	o.at(at.Add(time.Minute), engine.Cluster())
+	o.at(at.Add(time.Minute), report.Cluster())
 	o.seen(at.Add(2*time.Minute), w.ID, 1, core.TaskRunning)
 	o.seen(at.Add(3*time.Minute), w.ID, 1, core.TaskSucceeded)
 	o.sends("doc Running: Running/", "doc Backoff: Backoff/Error", "doc Running: Running/", "doc mcli:COMPLETED: Completed/", "ends Completed: Completed/")
@@ -86,41 +92,41 @@ func TestThoseWhoAskedAreTold(t *testing.T) {
 
 func TestALimitIsWarnedOf(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	w := o.do(o.submit(`{"name":"a","command":["fake"],"maxDuration":"1h","notifications":[{"webhook":"http://h/x"}]}`)).(*engine.Submitted).Workload
+	w := ask(o, o.submit(`{"name":"a","command":["fake"],"maxDuration":"1h","notifications":[{"webhook":"http://h/x"}]}`)).Workload
 	o.seen(opens, w.ID, 0, core.TaskRunning)
-	o.at(opens.Add(53*time.Minute), engine.Cluster())
+	o.at(opens.Add(53*time.Minute), report.Cluster())
 	o.sends()
 	for _, after := range []time.Duration{54 * time.Minute, 55 * time.Minute} { // once
-		o.at(opens.Add(after), engine.Cluster())
+		o.at(opens.Add(after), report.Cluster())
 		o.sends("x DeadlineNear: Running/MaxDurationExceeded")
 	}
 	all, err := o.st.Deliveries(t.Context(), store.DeliveryQuery{User: "u"})
 	if err != nil || !all[0].What.EndsAt.Equal(opens.Add(time.Hour)) || !strings.Contains(all[0].What.Message, "2026-01-01T01:00:00Z") {
 		t.Errorf("%+v, %v", all, err)
 	}
-	o.at(opens.Add(time.Hour), engine.Cluster())
+	o.at(opens.Add(time.Hour), report.Cluster())
 	o.seen(opens.Add(time.Hour), w.ID, 0, core.TaskFailed)
 	o.sends("x DeadlineNear: Running/MaxDurationExceeded", "x TimedOut: TimedOut/MaxDurationExceeded")
 }
 
 func TestWhoCannotBeReachedIsRefused(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.CreateSecret(core.Secret{User: "u", Name: "key", Type: "env"}))
-	o.do(engine.CreateSecret(core.Secret{User: "u", Name: "docker", Type: "docker"}))
+	o.do(organisation.CreateSecret(core.Secret{User: "u", Name: "key", Type: "env"}))
+	o.do(organisation.CreateSecret(core.Secret{User: "u", Name: "docker", Type: "docker"}))
 	for doc, says := range map[string]string{
 		`{"webhook":"http://h","secret":"none"}`:   `no secret "none"`,
 		`{"webhook":"http://h","secret":"docker"}`: "type docker",
 		`{"slack":"none"}`:                         `no secret "none"`,
 	} {
-		if got := o.refused(engine.CodeInvalid, o.submit(`{"command":["fake"],"notifications":[`+doc+`]}`)); !strings.Contains(got, says) {
+		if got := o.refused(draft.CodeInvalid, o.submit(`{"command":["fake"],"notifications":[`+doc+`]}`)); !strings.Contains(got, says) {
 			t.Errorf("%s: %q", doc, got)
 		}
 	}
-	o.refused(engine.CodeUnsupported, o.submit(`{"command":["fake"],"notifications":[{"email":"a@example.com"}]}`))
+	o.refused(draft.CodeUnsupported, o.submit(`{"command":["fake"],"notifications":[{"email":"a@example.com"}]}`))
 	o.do(o.submit(`{"command":["fake"],"notifications":[{"slack":"key"},{"webhook":"http://h","secret":"key"}]}`))
 	to := spec.Notification{Webhook: "http://h"}
-	o.refused(engine.CodeInvalid, engine.AddSubscription(core.Subscription{User: "u", Name: "No", Notification: to}))
-	o.refused(engine.CodeInvalid, engine.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: spec.Notification{Webhook: "http://h", On: []string{"Runing"}}}))
+	o.refused(draft.CodeInvalid, organisation.AddSubscription(core.Subscription{User: "u", Name: "No", Notification: to}))
+	o.refused(draft.CodeInvalid, organisation.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: spec.Notification{Webhook: "http://h", On: []string{"Runing"}}}))
 	many := map[string]string{}
 	for i := range 65 {
 		many[fmt.Sprint("k", i)] = "v"
@@ -131,33 +137,33 @@ func TestWhoCannotBeReachedIsRefused(t *testing.T) {
 		{Notification: to, Labels: many}, {Notification: to, Labels: map[string]string{"a": strings.Repeat("x", 10_000)}}, {Notification: to, Project: core.ProjectID(strings.Repeat("x", 200))},
 	} {
 		s.User, s.Name = "u", "long"
-		o.refused(engine.CodeInvalid, engine.AddSubscription(s))
+		o.refused(draft.CodeInvalid, organisation.AddSubscription(s))
 	}
-	o.do(engine.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: to}))
-	o.refused(engine.CodeConflict, engine.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: to}))
-	o.refused(engine.CodeNotFound, engine.DropSubscription(core.SubscriptionID{User: "v", Name: "a"}))
-	o.do(engine.DropSubscription(core.SubscriptionID{User: "u", Name: "a"}))
-	o.refused(engine.CodeNotFound, engine.TestDelivery("u", "a", spec.Notification{}))
+	o.do(organisation.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: to}))
+	o.refused(draft.CodeConflict, organisation.AddSubscription(core.Subscription{User: "u", Name: "a", Notification: to}))
+	o.refused(draft.CodeNotFound, organisation.DropSubscription(core.SubscriptionID{User: "v", Name: "a"}))
+	o.do(organisation.DropSubscription(core.SubscriptionID{User: "u", Name: "a"}))
+	o.refused(draft.CodeNotFound, organisation.TestDelivery("u", "a", spec.Notification{}))
 }
 
 func TestTestsThatWaitAreFew(t *testing.T) {
 	o := newOffice(t, memstore.New())
 	var last core.Delivery
 	for range 20 {
-		last = o.do(engine.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"})).(core.Delivery)
+		last = ask(o, organisation.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"}))
 	}
-	o.refused(engine.CodeConflict, engine.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"}))
-	o.do(engine.TestDelivery("eve", "", spec.Notification{Webhook: "http://h/x"}))
+	o.refused(draft.CodeConflict, organisation.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"}))
+	o.do(organisation.TestDelivery("eve", "", spec.Notification{Webhook: "http://h/x"}))
 	last.State, last.NextAt = core.DeliveryDelivered, time.Time{}
-	o.do(engine.Tried([]core.Delivery{last}))
-	o.do(engine.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"}))
+	o.do(organisation.Tried([]core.Delivery{last}))
+	o.do(organisation.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"}))
 }
 
 // TestWhatHappenedAtOnceIsToldInOrder, whatever the order of the words.
 func TestWhatHappenedAtOnceIsToldInOrder(t *testing.T) {
 	o := newOffice(t, memstore.New())
 	o.open()
-	w := o.do(o.submit(`{"name":"a","command":["fake"],"notifications":[{"webhook":"http://h/doc","on":["Completed","mcli:COMPLETED","Running","Starting"]},{"webhook":"http://h/b","on":["Running"]}]}`)).(*engine.Submitted).Workload
+	w := ask(o, o.submit(`{"name":"a","command":["fake"],"notifications":[{"webhook":"http://h/doc","on":["Completed","mcli:COMPLETED","Running","Starting"]},{"webhook":"http://h/b","on":["Running"]}]}`)).Workload
 	at := opens.Add(time.Minute)
 	code := 0
 	o.at(at, engine.Observe(engine.Observations{Backend: "p", Seen: []backend.Observation{
@@ -168,13 +174,13 @@ func TestWhatHappenedAtOnceIsToldInOrder(t *testing.T) {
 
 func TestADeliveryIsTriedAgain(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	d := o.do(engine.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"})).(core.Delivery)
+	d := ask(o, organisation.TestDelivery("u", "", spec.Notification{Webhook: "http://h/x"}))
 	o.sends("x test: /")
 	d.State, d.NextAt, d.Tries, d.Problem = core.DeliveryFailed, time.Time{}, 8, "no"
-	o.do(engine.Tried([]core.Delivery{d}))
-	o.refused(engine.CodeNotFound, engine.Redeliver("eve", d.ID)) // it is not theirs
-	o.refused(engine.CodeNotFound, engine.Redeliver("u", "none"))
-	if got := o.do(engine.Redeliver("u", d.ID)).(core.Delivery); got.State != core.DeliveryWaiting || got.Tries != 0 || got.ID != d.ID || got.NextAt.IsZero() {
+	o.do(organisation.Tried([]core.Delivery{d}))
+	o.refused(draft.CodeNotFound, organisation.Redeliver("eve", d.ID)) // it is not theirs
+	o.refused(draft.CodeNotFound, organisation.Redeliver("u", "none"))
+	if got := ask(o, organisation.Redeliver("u", d.ID)); got.State != core.DeliveryWaiting || got.Tries != 0 || got.ID != d.ID || got.NextAt.IsZero() {
 		t.Errorf("again: %+v", got)
 	}
 	o.sends("x test: /")
@@ -182,22 +188,22 @@ func TestADeliveryIsTriedAgain(t *testing.T) {
 
 func TestThoseWhoWatchAProjectAreToldOfEveryone(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.Organise([]engine.Edit{
-		{What: engine.RecordDepartment, Name: "lab", Project: func(p *core.Project) error { p.Department = true; return nil }},
-		{What: engine.RecordProject, Name: "nlp", Project: func(p *core.Project) error { p.Parent = "lab"; return nil }},
+	o.do(organisation.Organise([]organisation.Edit{
+		{What: organisation.RecordDepartment, Name: "lab", Project: func(p *core.Project) error { p.Department = true; return nil }},
+		{What: organisation.RecordProject, Name: "nlp", Project: func(p *core.Project) error { p.Parent = "lab"; return nil }},
 	}, false))
-	watch := func(user, name string, s core.Subscription) engine.Command {
+	watch := func(user, name string, s core.Subscription) draft.Work {
 		s.User, s.Name, s.Everyone = user, name, true
 		s.Webhook, s.On = "http://h/"+name, []string{"Running"}
-		return engine.AddSubscription(s)
+		return organisation.AddSubscription(s)
 	}
 	o.do(watch("eve", "project", core.Subscription{Project: "nlp"}))
 	o.do(watch("eve", "labelled", core.Subscription{Project: "nlp", Labels: map[string]string{"team": "b"}}))
 	o.do(watch("fay", "department", core.Subscription{Project: "lab"}))
 	o.do(watch("fay", "elsewhere", core.Subscription{Project: "default"}))
 	o.do(watch("u", "own", core.Subscription{Project: "nlp"}))
-	o.refused(engine.CodeInvalid, watch("eve", "all", core.Subscription{}))
-	o.refused(engine.CodeNotFound, watch("eve", "none", core.Subscription{Project: "nobody"}))
+	o.refused(draft.CodeInvalid, watch("eve", "all", core.Subscription{}))
+	o.refused(draft.CodeNotFound, watch("eve", "none", core.Subscription{Project: "nobody"}))
 	o.begin() // they are there after a restart
 	o.open()
 	w := o.made(`{"name":"a","project":"nlp","command":["fake"]}`)
@@ -217,7 +223,7 @@ func TestThoseWhoWatchAProjectAreToldOfEveryone(t *testing.T) {
 	if want := map[string]string{"project": "eve of u", "department": "fay of u", "own": "u of u"}; !maps.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
-	o.do(engine.DropSubscription(core.SubscriptionID{User: "eve", Name: "project"}))
+	o.do(organisation.DropSubscription(core.SubscriptionID{User: "eve", Name: "project"}))
 	o.seen(opens.Add(time.Second), w.ID, 0, core.TaskSucceeded)
 	again := o.made(`{"name":"b","project":"nlp","command":["fake"]}`)
 	o.seen(opens.Add(2*time.Second), again.ID, 0, core.TaskRunning)

@@ -8,6 +8,9 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine/consequence"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // Observations are what a backend saw. Full ones hold everything that it has: a
@@ -24,49 +27,49 @@ type Observations struct {
 
 // Observe takes observations over: what a backend reports twice, late or out of
 // order changes a task at most once.
-func Observe(o Observations) Command {
-	return func(tx *tx) (any, error) {
+func Observe(o Observations) draft.Command[draft.Nothing] {
+	return func(tx *draft.Tx) (draft.Nothing, error) {
 		byWorkload := map[core.WorkloadID][]backend.Observation{}
 		for _, ob := range o.Seen {
 			byWorkload[ob.ID.Workload] = append(byWorkload[ob.ID.Workload], ob)
 		}
 		if o.Full {
-			if err := tx.reached(o.Backend, true, ""); err != nil {
+			if err := reached(tx, o.Backend, true, ""); err != nil {
 				return nil, err
 			}
 			// A server before may have found the backend silent.
-			if err := tx.unreachable(func(t *core.Task) bool { return t.Backend == o.Backend }, false, lifecycle.BackendSilent, ""); err != nil {
+			if err := unreachable(tx, func(t *core.Task) bool { return t.Backend == o.Backend }, false, lifecycle.BackendSilent, ""); err != nil {
 				return nil, err
 			}
-			tx.missing(o, byWorkload)
+			missing(tx, o, byWorkload)
 		}
 		for _, id := range slices.Sorted(maps.Keys(byWorkload)) {
-			tx.observed(o, id, byWorkload[id])
+			observed(tx, o, id, byWorkload[id])
 		}
 		return nil, nil
 	}
 }
 
 // observed applies what was seen of one workload and draws the conclusion.
-func (tx *tx) observed(o Observations, id core.WorkloadID, seen []backend.Observation) {
-	w, tasks, live := tx.view(id)
+func observed(tx *draft.Tx, o Observations, id core.WorkloadID, seen []backend.Observation) {
+	w, tasks, live := tx.View(id)
 	var news []backend.Observation
 	for _, ob := range seen {
 		t := tasks[ob.ID.Index]
 		if !live || t == nil || ob.ID != t.ID || t.State.Ended() || t.Claim != ob.Claim {
-			tx.stray(o.Backend, ob)
+			stray(tx, o.Backend, ob)
 			continue
 		}
 		if o.Full && t.RestartedAt.Before(o.Began) && before(t, ob) && ob.State.Ended() {
 			// The run before is still there: what was to replace it never arrived.
-			tx.forget(o.Backend, ob.ID)
+			tx.Forget(o.Backend, ob.ID)
 			if t.State == core.TaskStarting {
-				tx.start(w, t)
+				tx.Start(w, t)
 			}
 			continue
 		}
-		if en := tx.e.live[id]; en != nil {
-			en.seen[ob.ID.Index] = tx.now
+		if en := tx.State.Live[id]; en != nil {
+			en.Seen[ob.ID.Index] = tx.Now
 		}
 		if differs(t, ob) {
 			news = append(news, ob)
@@ -75,79 +78,73 @@ func (tx *tx) observed(o Observations, id core.WorkloadID, seen []backend.Observ
 	if len(news) == 0 {
 		return
 	}
-	d, _ := tx.open(id)
-	err := tx.change(d, func() error {
+	d, _ := tx.Open(id)
+	err := tx.Change(d, func() error {
 		for _, ob := range news {
-			if t := d.tasks[ob.ID.Index]; differs(t, ob) {
-				next := after(*t, ob, tx.now)
-				if t.State == core.TaskStopping && succeeds(d.w) {
+			if t := d.Tasks[ob.ID.Index]; differs(t, ob) {
+				next := after(*t, ob, tx.Now)
+				if t.State == core.TaskStopping && succeeds(d.W) {
 					next = dismissed(next)
 				}
-				d.setTask(next)
-				if t = d.tasks[ob.ID.Index]; ob.State.Ended() {
-					tx.spared(d, t)
-					tx.forget(o.Backend, ob.ID)
-					tx.e.dirty = true // of an array its place is free now, whatever the others do
+				d.SetTask(next)
+				if t = d.Tasks[ob.ID.Index]; ob.State.Ended() {
+					consequence.Spared(tx, d, t)
+					tx.Forget(o.Backend, ob.ID)
+					tx.State.Dirty = true // of an array its place is free now, whatever the others do
 				}
 			}
 		}
-		return tx.conclude(d)
+		return consequence.Conclude(tx, d)
 	})
 	if err != nil {
-		tx.e.D.Log.Error("observation does not fit the state", "workload", id, "phase", d.w.Phase, "err", err)
+		tx.State.D.Log.Error("observation does not fit the state", "workload", id, "phase", d.W.Phase, "err", err)
 	}
 }
 
 // stray deals with a task that nobody wants any more: it is ended, then forgotten.
-func (tx *tx) stray(backendName string, ob backend.Observation) {
+func stray(tx *draft.Tx, backendName string, ob backend.Observation) {
 	if ob.State.Ended() {
-		delete(tx.e.strays, ob.ID)
-		tx.forget(backendName, ob.ID)
+		delete(tx.State.Strays, ob.ID)
+		tx.Forget(backendName, ob.ID)
 		return
 	}
 	if ob.Claim != "" { // it is another's, and goes on
-		tx.actions = append(tx.actions, Action{Kind: ActDisown, Backend: backendName, Task: ob.ID})
+		tx.Actions = append(tx.Actions, draft.Action{Kind: draft.ActDisown, Backend: backendName, Task: ob.ID})
 		return
 	}
-	if told, ok := tx.e.strays[ob.ID]; ok && !told.at.After(tx.now) && tx.now.Sub(told.at) < strayGrace {
+	if told, ok := tx.State.Strays[ob.ID]; ok && !told.At.After(tx.Now) && tx.Now.Sub(told.At) < strayGrace {
 		return // each stop is looked after at once; asking again then would never rest
 	}
-	tx.e.strays[ob.ID] = stray{backendName, tx.now}
-	tx.actions = append(tx.actions, Action{Kind: ActStop, Backend: backendName, Task: ob.ID, Grace: strayGrace})
+	tx.State.Strays[ob.ID] = draft.Stray{Backend: backendName, At: tx.Now}
+	tx.Actions = append(tx.Actions, draft.Action{Kind: draft.ActStop, Backend: backendName, Task: ob.ID, Grace: strayGrace})
 }
 
 // strayGrace is what a task gets to end that no workload claims.
 const strayGrace = 10 * time.Second
 
-// stray is a task of a backend that was told to end because nobody claims it.
-type stray struct {
-	backend string
-	at      time.Time
-}
-
 // missing looks for tasks of the backend that a full observation does not hold.
-func (tx *tx) missing(o Observations, byWorkload map[core.WorkloadID][]backend.Observation) {
+func missing(tx *draft.Tx, o Observations, byWorkload map[core.WorkloadID][]backend.Observation) {
 	present := map[core.TaskID]bool{}
 	for _, ob := range o.Seen {
 		present[ob.ID] = true
 	}
-	maps.DeleteFunc(tx.e.strays, func(id core.TaskID, s stray) bool { return s.backend == o.Backend && !present[id] })
-	for _, id := range slices.Sorted(maps.Keys(tx.e.held)) {
-		w, tasks, ok := tx.view(id)
+	maps.DeleteFunc(tx.State.Strays, func(id core.TaskID, s draft.Stray) bool { return s.Backend == o.Backend && !present[id] })
+	for _, id := range slices.Sorted(maps.Keys(tx.State.Held)) {
+		w, tasks, ok := tx.View(id)
 		if !ok {
 			continue
 		}
-		for _, t := range sortedTasks(tasks) {
-			if !t.State.Held() || present[t.ID] || tx.backendOf(t) != o.Backend || !t.PlacedAt.Before(o.Began) || !t.RestartedAt.Before(o.Began) {
+		for _, t := range workload.SortedTasks(tasks) {
+			if !t.State.Held() || present[t.ID] || tx.BackendOf(t) != o.Backend || !t.PlacedAt.Before(o.Began) || !t.RestartedAt.Before(o.Began) {
 				continue
 			}
-			if en := tx.e.live[id]; en != nil && !en.seen[t.ID.Index].Before(o.Began) {
+			if en := tx.State.Live[id]; en != nil && !en.Seen[t.ID.Index].Before(o.Began) {
 				continue // it was reported after this observation began
 			}
 			switch t.State {
 			case core.TaskStarting:
 				if w.Phase != lifecycle.Restarting {
-					tx.start(w, t) // never arrived there; starting twice is harmless
+					tx.Start(w, t) // never arrived there; starting twice is harmless
 				}
 			case core.TaskStopping:
 				byWorkload[id] = append(byWorkload[id], backend.Observation{
@@ -202,7 +199,7 @@ func after(t core.Task, ob backend.Observation, now time.Time) core.Task {
 	switch ob.State {
 	case core.TaskStarting:
 		if ob.Waiting != t.Waiting {
-			t.Stages = staged(t.Stages, ob.Waiting, ob.Message, at.UTC())
+			t.Stages = workload.WithStage(t.Stages, ob.Waiting, ob.Message, at.UTC())
 		}
 		t.Waiting, t.Message = ob.Waiting, ob.Message
 	case core.TaskRunning:
@@ -218,7 +215,7 @@ func after(t core.Task, ob backend.Observation, now time.Time) core.Task {
 		}
 		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
 		t.Class = lifecycle.Classify(lifecycle.Reason(ob.Reason))
-		if told && takenAway(&t) { // its backend may not know any more by whom it was told
+		if told && workload.TakenAway(&t) { // its backend may not know any more by whom it was told
 			t.Class, t.Reason = lifecycle.FailureKilled, string(lifecycle.ReasonKilled)
 		}
 	}
@@ -239,5 +236,3 @@ func dismissed(t core.Task) core.Task {
 	}
 	return t
 }
-
-func actorBackend(node core.NodeID) string { return "backend:" + string(node) }

@@ -14,6 +14,10 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -50,7 +54,7 @@ func (o *office) begin() {
 	o.t.Helper()
 	random := rand.New(rand.NewSource(1))
 	var err error
-	o.e, err = engine.Open(context.Background(), engine.Deps{
+	o.e, err = engine.Open(context.Background(), draft.Deps{
 		Store: o.st, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Elapsed: func() time.Duration { return 0 },
 		NewID: naming.NewID(random), NewName: naming.NewName(random), Port: func() int { return 1 }, Policy: o.policy, Failed: o.failed, Images: o.images,
 	}, nil)
@@ -62,30 +66,44 @@ func (o *office) begin() {
 // opens is when everything is done that names no other time.
 var opens = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func (o *office) try(c engine.Command) (any, error) {
-	r := o.e.Do(context.Background(), opens, []engine.Command{c})[0]
-	return r.Value, r.Err
+// ask runs a command where do does, and returns what it answers.
+func ask[R any](where interface{ do(...draft.Work) }, c draft.Command[R]) R {
+	asked := draft.Question[R]{Command: c}
+	where.do(&asked)
+	return asked.Answer
 }
 
-func (o *office) do(c engine.Command) any {
-	o.t.Helper()
-	return o.at(opens, c)
+func (o *office) try(c draft.Work) error {
+	return o.e.Do(context.Background(), opens, []draft.Work{c})[0]
 }
 
-func (o *office) at(now time.Time, c engine.Command) any {
+func (o *office) do(work ...draft.Work) {
 	o.t.Helper()
-	r := o.e.Do(context.Background(), now, []engine.Command{c})[0]
-	if r.Err != nil {
-		o.t.Fatal(r.Err)
+	for _, c := range work {
+		o.at(opens, c)
 	}
-	return r.Value
+}
+
+func (o *office) at(now time.Time, c draft.Work) {
+	o.t.Helper()
+	if err := o.e.Do(context.Background(), now, []draft.Work{c})[0]; err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// askAt is ask at another time than the office opens.
+func askAt[R any](o *office, now time.Time, c draft.Command[R]) R {
+	o.t.Helper()
+	asked := draft.Question[R]{Command: c}
+	o.at(now, &asked)
+	return asked.Answer
 }
 
 // refused must fail with a code and a next step; it returns the message.
-func (o *office) refused(code engine.Code, c engine.Command) string {
+func (o *office) refused(code draft.Code, c draft.Work) string {
 	o.t.Helper()
-	_, err := o.try(c)
-	var e *engine.Error
+	err := o.try(c)
+	var e *draft.Error
 	if !errors.As(err, &e) || e.Code != code || e.Hint == "" {
 		o.t.Errorf("%+v; want code %s and a hint", err, code)
 		return ""
@@ -93,17 +111,17 @@ func (o *office) refused(code engine.Code, c engine.Command) string {
 	return e.Error()
 }
 
-func (o *office) submit(doc string) engine.Command {
+func (o *office) submit(doc string) draft.Command[*submission.Submitted] {
 	d, err := spec.Load([]byte(doc))
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return engine.Submit(engine.Submission{Doc: d, User: "u", Actor: "user:u"})
+	return submission.Submit(submission.Submission{Doc: d, User: "u", Actor: "user:u"})
 }
 
-func (o *office) node(id core.NodeID) engine.NodeState {
+func (o *office) node(id core.NodeID) report.NodeState {
 	o.t.Helper()
-	for _, n := range o.do(engine.Cluster()).(*engine.ClusterState).Nodes {
+	for _, n := range ask(o, report.Cluster()).Nodes {
 		if n.ID == id {
 			return n
 		}
@@ -114,7 +132,7 @@ func (o *office) node(id core.NodeID) engine.NodeState {
 
 func (o *office) project(id core.ProjectID) (core.Project, bool) {
 	o.t.Helper()
-	for _, p := range o.do(engine.Cluster()).(*engine.ClusterState).Projects {
+	for _, p := range ask(o, report.Cluster()).Projects {
 		if p.ID == id {
 			return p, true
 		}
@@ -123,8 +141,8 @@ func (o *office) project(id core.ProjectID) (core.Project, bool) {
 }
 
 // guaranteed gives a project so many GPUs, in whatever pool.
-func guaranteed(name string, gpus float64) engine.Edit {
-	return engine.Edit{What: engine.RecordProject, Name: name, Project: func(p *core.Project) error {
+func guaranteed(name string, gpus float64) organisation.Edit {
+	return organisation.Edit{What: organisation.RecordProject, Name: name, Project: func(p *core.Project) error {
 		p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: core.ResourceQuota{Quota: &gpus}}}
 		return nil
 	}}
@@ -143,17 +161,17 @@ func gpuPool(p *core.Pool) error {
 
 func TestEditsComeAllOrNone(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	edits := []engine.Edit{
-		{What: engine.RecordProject, Name: "vision", Project: func(p *core.Project) error {
+	edits := []organisation.Edit{
+		{What: organisation.RecordProject, Name: "vision", Project: func(p *core.Project) error {
 			q := 3.0
 			p.Parent, p.Pools = "lab", map[string]core.PoolQuota{"gpu": {GPU: core.ResourceQuota{Quota: &q}}, "": {}}
 			return nil
 		}},
-		{What: engine.RecordDepartment, Name: "lab", Project: nothing},
-		{What: engine.RecordPool, Name: "gpu", Pool: gpuPool},
+		{What: organisation.RecordDepartment, Name: "lab", Project: nothing},
+		{What: organisation.RecordPool, Name: "gpu", Pool: gpuPool},
 	}
-	bad := append(edits[:3:3], engine.Edit{What: engine.RecordProject, Name: "nlp", Project: below("nobody")})
-	if got := o.refused(engine.CodeInvalid, engine.Organise(bad, false)); got != `parent: project nlp: department "nobody" does not exist` {
+	bad := append(edits[:3:3], organisation.Edit{What: organisation.RecordProject, Name: "nlp", Project: below("nobody")})
+	if got := o.refused(draft.CodeInvalid, organisation.Organise(bad, false)); got != `parent: project nlp: department "nobody" does not exist` {
 		t.Error(got)
 	}
 	for _, there := range []core.ProjectID{"vision", "lab"} {
@@ -162,9 +180,9 @@ func TestEditsComeAllOrNone(t *testing.T) {
 		}
 	}
 	for _, dry := range []bool{true, false} { // one refers to what comes later
-		out := o.do(engine.Organise(edits, dry)).([]engine.Edited)
-		p := out[0].After.(*core.Project)
-		if out[0].Before != nil || p.Parent != "lab" || p.Priority != core.UsualPriority || len(p.Pools) != 2 {
+		out := ask(o, organisation.Organise(edits, dry))
+		p := out[0].After.Project
+		if out[0].Before.Project != nil || p.Parent != "lab" || p.Priority != core.UsualPriority || len(p.Pools) != 2 {
 			t.Errorf("dry run %v: %+v", dry, p)
 		}
 		if _, any := p.Pools[core.AnyPool]; !any {
@@ -181,11 +199,11 @@ func TestEditsComeAllOrNone(t *testing.T) {
 	if p, ok := o.project("vision"); !ok || *p.Pools["gpu"].GPU.Quota != 3 {
 		t.Errorf("after a restart: %+v, %v", p, ok)
 	}
-	out := o.do(engine.LabelNode("n1", map[string]string{"pool": "gpu"}, nil)).([]engine.Edited)
-	if out[0].After.(*core.NodeSetting).Labels["pool"] != "gpu" || o.node("n1").Pool != "gpu" || o.node("n2").Pool != "default" {
+	out := ask(o, organisation.LabelNode("n1", map[string]string{"pool": "gpu"}, nil))
+	if out[0].After.Node.Labels["pool"] != "gpu" || o.node("n1").Pool != "gpu" || o.node("n2").Pool != "default" {
 		t.Errorf("%+v; n1 is in pool %s, n2 in %s", out[0].After, o.node("n1").Pool, o.node("n2").Pool)
 	}
-	again := o.do(engine.Organise(edits[:1], false)).([]engine.Edited)[0]
+	again := ask(o, organisation.Organise(edits[:1], false))[0]
 	if w := strings.Join(again.Warnings, ""); w != "" {
 		t.Errorf("of quotas below a department without one: %q", w)
 	}
@@ -193,10 +211,10 @@ func TestEditsComeAllOrNone(t *testing.T) {
 
 func TestWhatIsSaidOfNodesHoldsAfterARestart(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.CordonNode("n1", true, "fan"))
-	o.do(engine.LabelNode("n1", map[string]string{"zone": "y", "rack": "1"}, nil))
-	o.do(engine.Organise([]engine.Edit{{What: engine.RecordNode, Name: "n2", Node: func(s *core.NodeSetting, _ core.Node) error { s.Cordon = true; return nil }}}, true))
-	o.do(engine.TaintNode(engine.Tainting{Node: "n1", Set: []core.Taint{{Key: "k", Value: "v", Effect: core.NoSchedule}}}))
+	o.do(organisation.CordonNode("n1", true, "fan"))
+	o.do(organisation.LabelNode("n1", map[string]string{"zone": "y", "rack": "1"}, nil))
+	o.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordNode, Name: "n2", Node: func(s *core.NodeSetting, _ core.Node) error { s.Cordon = true; return nil }}}, true))
+	o.do(organisation.TaintNode(organisation.Tainting{Node: "n1", Set: []core.Taint{{Key: "k", Value: "v", Effect: core.NoSchedule}}}))
 	for range 2 {
 		n := o.node("n1")
 		if !n.Cordon || n.Labels["zone"] != "y" || n.Labels["rack"] != "1" || len(n.Taints) != 1 || n.Taints[0].String() != "k=v:NoSchedule" {
@@ -207,67 +225,67 @@ func TestWhatIsSaidOfNodesHoldsAfterARestart(t *testing.T) {
 		}
 		o.open()
 	}
-	o.do(engine.CordonNode("n1", false, ""))
-	o.do(engine.LabelNode("n1", nil, []string{"zone", "rack"}))
-	o.do(engine.TaintNode(engine.Tainting{Node: "n1", Drop: []core.Taint{{Key: "k"}}}))
+	o.do(organisation.CordonNode("n1", false, ""))
+	o.do(organisation.LabelNode("n1", nil, []string{"zone", "rack"}))
+	o.do(organisation.TaintNode(organisation.Tainting{Node: "n1", Drop: []core.Taint{{Key: "k"}}}))
 	if n := o.node("n1"); n.Cordon || n.Labels["zone"] != "x" || len(n.Labels) != 1 || len(n.Taints) != 0 {
 		t.Errorf("after everything was taken back: %+v", n.Node)
 	}
 	if left, err := o.st.Nodes(context.Background()); err != nil || len(left) != 0 {
 		t.Errorf("what says nothing is kept: %+v, %v", left, err)
 	}
-	o.refused(engine.CodeConflict, engine.LabelNode("n1", nil, []string{"zone"}))
-	o.refused(engine.CodeInvalid, engine.LabelNode("n1", map[string]string{"a b": ""}, nil))
-	o.refused(engine.CodeNotFound, engine.CordonNode("n9", true, ""))
-	o.refused(engine.CodeInvalid, engine.TaintNode(engine.Tainting{Node: "n1", Set: []core.Taint{{Key: "k", Effect: "Never"}}}))
+	o.refused(draft.CodeConflict, organisation.LabelNode("n1", nil, []string{"zone"}))
+	o.refused(draft.CodeInvalid, organisation.LabelNode("n1", map[string]string{"a b": ""}, nil))
+	o.refused(draft.CodeNotFound, organisation.CordonNode("n9", true, ""))
+	o.refused(draft.CodeInvalid, organisation.TaintNode(organisation.Tainting{Node: "n1", Set: []core.Taint{{Key: "k", Effect: "Never"}}}))
 }
 
 func TestWhatIsNeededIsNotDropped(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.do(engine.Organise([]engine.Edit{
-		{What: engine.RecordPool, Name: "gpu", Pool: gpuPool},
-		{What: engine.RecordDepartment, Name: "lab", Project: nothing},
-		{What: engine.RecordProject, Name: "vision", Project: func(p *core.Project) error { p.Parent, p.PoolOrder = "lab", []string{"gpu"}; return nil }},
+	o.do(organisation.Organise([]organisation.Edit{
+		{What: organisation.RecordPool, Name: "gpu", Pool: gpuPool},
+		{What: organisation.RecordDepartment, Name: "lab", Project: nothing},
+		{What: organisation.RecordProject, Name: "vision", Project: func(p *core.Project) error { p.Parent, p.PoolOrder = "lab", []string{"gpu"}; return nil }},
 	}, false))
-	drop := func(what engine.Record, name string) engine.Command {
-		return engine.Organise([]engine.Edit{{What: what, Name: name, Drop: true}}, false)
+	drop := func(what organisation.Record, name string) draft.Work {
+		return organisation.Organise([]organisation.Edit{{What: what, Name: name, Drop: true}}, false)
 	}
-	if got := o.refused(engine.CodeConflict, drop(engine.RecordPool, "gpu")); !strings.Contains(got, "vision") {
+	if got := o.refused(draft.CodeConflict, drop(organisation.RecordPool, "gpu")); !strings.Contains(got, "vision") {
 		t.Error(got)
 	}
-	if got := o.refused(engine.CodeConflict, drop(engine.RecordDepartment, "lab")); !strings.Contains(got, "still holds vision") {
+	if got := o.refused(draft.CodeConflict, drop(organisation.RecordDepartment, "lab")); !strings.Contains(got, "still holds vision") {
 		t.Error(got)
 	}
 	o.do(o.submit(`{"name":"a","project":"vision","command":["fake"]}`))
-	if got := o.refused(engine.CodeConflict, drop(engine.RecordProject, "vision")); got != "project vision has live workloads (1): a" {
+	if got := o.refused(draft.CodeConflict, drop(organisation.RecordProject, "vision")); got != "project vision has live workloads (1): a" {
 		t.Error(got)
 	}
-	if got := o.refused(engine.CodeInvalid, o.submit(`{"name":"b","project":"lab","command":["fake"]}`)); !strings.Contains(got, "department") {
+	if got := o.refused(draft.CodeInvalid, o.submit(`{"name":"b","project":"lab","command":["fake"]}`)); !strings.Contains(got, "department") {
 		t.Error(got)
 	}
-	o.do(engine.LabelNode("n1", map[string]string{"pool": "gpu"}, nil))
-	o.do(engine.LabelNode("n2", map[string]string{"pool": "gpu"}, nil))
-	o.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: "vision", Project: func(p *core.Project) error { p.PoolOrder = nil; return nil }}}, false))
-	if got := o.refused(engine.CodeConflict, drop(engine.RecordPool, "gpu")); !strings.Contains(got, "workloads on its nodes (1): a") {
+	o.do(organisation.LabelNode("n1", map[string]string{"pool": "gpu"}, nil))
+	o.do(organisation.LabelNode("n2", map[string]string{"pool": "gpu"}, nil))
+	o.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: "vision", Project: func(p *core.Project) error { p.PoolOrder = nil; return nil }}}, false))
+	if got := o.refused(draft.CodeConflict, drop(organisation.RecordPool, "gpu")); !strings.Contains(got, "workloads on its nodes (1): a") {
 		t.Error(got)
 	}
-	o.refused(engine.CodeConflict, drop(engine.RecordPool, "default"))
-	o.refused(engine.CodeConflict, drop(engine.RecordProject, "default"))
-	o.refused(engine.CodeNotFound, drop(engine.RecordPool, "gone"))
-	o.refused(engine.CodeNotFound, drop(engine.RecordDepartment, "vision"))
-	o.refused(engine.CodeConflict, engine.Organise([]engine.Edit{{What: engine.RecordDepartment, Name: "vision", Project: nothing}}, false))
+	o.refused(draft.CodeConflict, drop(organisation.RecordPool, "default"))
+	o.refused(draft.CodeConflict, drop(organisation.RecordProject, "default"))
+	o.refused(draft.CodeNotFound, drop(organisation.RecordPool, "gone"))
+	o.refused(draft.CodeNotFound, drop(organisation.RecordDepartment, "vision"))
+	o.refused(draft.CodeConflict, organisation.Organise([]organisation.Edit{{What: organisation.RecordDepartment, Name: "vision", Project: nothing}}, false))
 	// Together with what needs it, a department goes.
-	o.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{Project: "vision", Name: "a"}, Actor: "user:u"}))
-	o.do(engine.Organise([]engine.Edit{
-		{What: engine.RecordProject, Name: "vision", Project: below("")}, {What: engine.RecordDepartment, Name: "lab", Drop: true},
+	o.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{Project: "vision", Name: "a"}, Actor: "user:u"}))
+	o.do(organisation.Organise([]organisation.Edit{
+		{What: organisation.RecordProject, Name: "vision", Project: below("")}, {What: organisation.RecordDepartment, Name: "lab", Drop: true},
 	}, false))
 }
 
 func TestAFailedCommitTakesTheOrganisationBack(t *testing.T) {
 	st := &memstore.Full{Store: memstore.New(), Room: make(chan struct{})}
 	o := newOffice(t, st)
-	o.refused(engine.CodeFull, engine.CordonNode("n1", true, ""))
-	o.refused(engine.CodeFull, engine.Organise([]engine.Edit{{What: engine.RecordDepartment, Name: "lab", Project: nothing}}, false))
+	o.refused(draft.CodeFull, organisation.CordonNode("n1", true, ""))
+	o.refused(draft.CodeFull, organisation.Organise([]organisation.Edit{{What: organisation.RecordDepartment, Name: "lab", Project: nothing}}, false))
 	if n := o.node("n1"); n.Cordon {
 		t.Error("the node is cordoned, and nothing was stored")
 	}
@@ -275,7 +293,7 @@ func TestAFailedCommitTakesTheOrganisationBack(t *testing.T) {
 		t.Error("the department is there, and nothing was stored")
 	}
 	close(st.Room)
-	o.do(engine.CordonNode("n1", true, ""))
+	o.do(organisation.CordonNode("n1", true, ""))
 	if n := o.node("n1"); !n.Cordon {
 		t.Error("the node is not cordoned")
 	}
@@ -291,14 +309,14 @@ func TestADrainSaysWhatItWouldDo(t *testing.T) {
 		o.do(o.submit(doc))
 	}
 	for _, dry := range []bool{true, false} {
-		steps := map[string]engine.DrainStep{}
-		for _, s := range o.do(engine.Drain(engine.DrainRequest{Node: "n1", DryRun: dry, Actor: "user:u"})).(*engine.Drained).Steps {
+		steps := map[string]organisation.DrainStep{}
+		for _, s := range ask(o, organisation.Drain(organisation.DrainRequest{Node: "n1", DryRun: dry, Actor: "user:u"})).Steps {
 			steps[s.Workload.Name] = s
 		}
-		if s := steps["gpu"]; s.Do != engine.DrainParks || s.Tasks != 1 || s.GPUMilli != 1000 || s.Within != 7*time.Second {
+		if s := steps["gpu"]; s.Do != organisation.DrainParks || s.Tasks != 1 || s.GPUMilli != 1000 || s.Within != 7*time.Second {
 			t.Errorf("what needs the only GPU: %+v", s)
 		}
-		if len(steps) != 2 || steps["fixed"].Do+steps["fixed2"].Do != engine.DrainWaits {
+		if len(steps) != 2 || steps["fixed"].Do+steps["fixed2"].Do != organisation.DrainWaits {
 			t.Errorf("what is not preemptible: %+v", steps)
 		}
 		if n := o.node("n1"); n.Cordon == dry || n.Drain == dry {

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -26,12 +27,12 @@ func TestPartitionsCountForTheirSlicesEverywhere(t *testing.T) {
 	if held := w.Attempts[0].GPUMilli; held != 3000 || w.AskedMilli() != held {
 		t.Errorf("it asks for %d/1000 devices and holds %d, want 3000", w.AskedMilli(), held)
 	}
-	for _, p := range d.do(engine.Cluster()).(*engine.ClusterState).Pools {
+	for _, p := range ask(d, report.Cluster()).Pools {
 		if p.Used[core.GPU] != 3 || p.Total[core.GPU] != 4+3+4 {
 			t.Errorf("of pool %s %v of %v GPUs are used, want 3 of 11: 4 devices and 7 slices", p.Name, p.Used[core.GPU], p.Total[core.GPU])
 		}
 	}
-	for _, s := range d.do(engine.Standings()).([]engine.Standing) {
+	for _, s := range ask(d, report.Standings()) {
 		if s.Project.ID == core.DefaultProject && s.Used[core.GPU] != 3 {
 			t.Errorf("the project uses %v GPUs, want 3", s.Used[core.GPU])
 		}

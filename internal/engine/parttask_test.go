@@ -9,11 +9,14 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
-func stopTasks(w *core.Workload, tasks ...int) engine.Command {
-	return engine.StopTasks(engine.StopTasksRequest{Ref: engine.Ref{ID: w.ID}, Tasks: tasks, Actor: "user:ada"})
+func stopTasks(w *core.Workload, tasks ...int) draft.Work {
+	return submission.StopTasks(submission.StopTasksRequest{Ref: draft.Ref{ID: w.ID}, Tasks: tasks, Actor: "user:ada"})
 }
 
 // task says that one task of an attempt has come to a state.
@@ -62,9 +65,9 @@ func TestTasksOfAnArrayAreStoppedByThemselves(t *testing.T) {
 	if got := o.states(w); len(got) != 2 || got[0] != core.TaskStopping || got[1] != core.TaskRunning {
 		t.Errorf("%v", got)
 	}
-	o.refused(engine.CodeConflict, stopTasks(w, 2))
-	o.refused(engine.CodeInvalid, stopTasks(w, 4))
-	o.refused(engine.CodeInvalid, stopTasks(w))
+	o.refused(draft.CodeConflict, stopTasks(w, 2))
+	o.refused(draft.CodeInvalid, stopTasks(w, 4))
+	o.refused(draft.CodeInvalid, stopTasks(w))
 	o.task(w, 0, 0, core.TaskFailed) // as it was told to end
 	if got := o.states(w); got[3] != core.TaskStarting || len(got) != 3 {
 		t.Errorf("what is left does not go on: %v", got)
@@ -72,15 +75,15 @@ func TestTasksOfAnArrayAreStoppedByThemselves(t *testing.T) {
 	o.begin()
 	o.open()
 	o.task(w, 0, 1, core.TaskSucceeded)
-	o.refused(engine.CodeConflict, stopTasks(w, 1))
+	o.refused(draft.CodeConflict, stopTasks(w, 1))
 	o.task(w, 0, 3, core.TaskRunning)
 	o.task(w, 0, 3, core.TaskSucceeded)
 	got := o.is(w.ID, lifecycle.Completed)
 	if !slices.Equal(got.Canceled, []int{0, 2}) || got.Counts.Succeeded != 2 || got.Counts.Failed != 0 || got.Failures != 0 {
 		t.Errorf("canceled %v, %+v, %d failures", got.Canceled, got.Counts, got.Failures)
 	}
-	o.refused(engine.CodeIllegal, stopTasks(w, 3))
-	o.do(engine.Restart(engine.Ref{ID: w.ID}, "user:ada")) // all of it
+	o.refused(draft.CodeIllegal, stopTasks(w, 3))
+	o.do(submission.Restart(draft.Ref{ID: w.ID}, "user:ada")) // all of it
 	if got := o.is(w.ID, lifecycle.Starting); len(got.Canceled) != 0 || got.Attempts[1].Todo != nil {
 		t.Errorf("canceled %v, to do %v", got.Canceled, got.Attempts[1].Todo)
 	}
@@ -138,7 +141,7 @@ func TestAnArrayOfWhichNothingIsLeftEnds(t *testing.T) {
 			}
 		}
 		got := o.is(w.ID, lifecycle.Backoff)
-		o.at(got.WakeAt.Add(time.Second), engine.Explain(nil))
+		o.at(got.WakeAt.Add(time.Second), explanation.Explain(nil))
 		if next := o.states(w); len(next) != 1 || next[0] != core.TaskStarting {
 			t.Errorf("the next attempt does %v", next)
 		}
@@ -150,5 +153,5 @@ func TestAnArrayOfWhichNothingIsLeftEnds(t *testing.T) {
 
 func TestOnlyArraysHaveTasksThatEndAlone(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	o.refused(engine.CodeInvalid, stopTasks(o.made(`{"name":"one","command":["fake"]}`), 0))
+	o.refused(draft.CodeInvalid, stopTasks(o.made(`{"name":"one","command":["fake"]}`), 0))
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
@@ -25,11 +26,11 @@ func TestPastUseCountsInFairShares(t *testing.T) {
 		cfg := schedule.NewPolicy(schedule.PastWeight(weight))
 		o := &office{t: t, st: memstore.New(), policy: cfg}
 		o.open()
-		o.at(opens, engine.Organise([]engine.Edit{
+		o.at(opens, organisation.Organise([]organisation.Edit{
 			guaranteed("greedy", 0),
 			guaranteed("late", 0),
 		}, false))
-		first := o.at(opens, o.submit(`{"name":"a","project":"greedy","command":["fake"],"resources":{"gpu":1}}`)).(*engine.Submitted)
+		first := askAt(o, opens, o.submit(`{"name":"a","project":"greedy","command":["fake"],"resources":{"gpu":1}}`))
 		day := opens.Add(24 * time.Hour)
 		if c.saves {
 			o.saves(day, first.Workload)
@@ -69,12 +70,12 @@ func TestAPastThatCannotBeReadIsNotReadInEveryRound(t *testing.T) {
 	o := &office{t: t, st: st, policy: cfg}
 	o.open()
 	for i := range 20 {
-		o.at(opens.Add(time.Duration(i)*time.Second), engine.Cluster())
+		o.at(opens.Add(time.Duration(i)*time.Second), report.Cluster())
 	}
 	if st.asked != 1 {
 		t.Errorf("within 20 seconds it was asked %d times", st.asked)
 	}
-	o.at(opens.Add(2*time.Minute), engine.Cluster())
+	o.at(opens.Add(2*time.Minute), report.Cluster())
 	if st.asked != 2 {
 		t.Errorf("after 2 minutes it has been asked %d times in all", st.asked)
 	}

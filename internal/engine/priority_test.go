@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
@@ -16,7 +16,7 @@ import (
 func TestAWorkspaceWithinItsQuotaGoesFirst(t *testing.T) {
 	o := newOffice(t, memstore.New())
 	four := 4.0
-	o.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: "team", Project: func(p *core.Project) error {
+	o.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: "team", Project: func(p *core.Project) error {
 		p.Pools = map[string]core.PoolQuota{core.AnyPool: {CPU: core.ResourceQuota{Quota: &four}}}
 		return nil
 	}}}, false))

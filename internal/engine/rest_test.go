@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/report"
 )
 
 // What is taken away one time after another is placed again after a pause that
@@ -27,7 +28,7 @@ func TestPausesGrowOnlyFromOneLossToTheNext(t *testing.T) {
 			at := s.e.NextWake()
 			pauses = append(pauses, at.Sub(s.now))
 			s.now = at
-			s.do(engine.Cluster())
+			s.do(report.Cluster())
 		}
 		if grown := pauses[3] > 2*pauses[0]; grown != longer {
 			t.Errorf("after runs of %v the pauses were %v", ran, pauses)

@@ -14,6 +14,9 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
@@ -50,31 +53,29 @@ func (h *hall) restart(backends ...string) {
 	}
 }
 
-func (h *hall) do(commands ...engine.Command) []engine.Result {
+func (h *hall) do(work ...draft.Work) {
 	h.t.Helper()
-	all := h.e.Do(context.Background(), h.now, commands)
-	for _, r := range all {
-		if r.Err != nil {
-			h.t.Fatal(r.Err)
+	for _, err := range h.e.Do(context.Background(), h.now, work) {
+		if err != nil {
+			h.t.Fatal(err)
 		}
 	}
 	if h.policy.K > 0 {
-		return all // a rebuild does not know what it was that the scheduler was told
+		return // a rebuild does not know what it was that the scheduler was told
 	}
 	if err := h.e.Check(context.Background()); err != nil {
 		h.t.Fatal(err)
 	}
-	return all
 }
 
 func (h *hall) run(name, more string) {
 	h.t.Helper()
 	doc := fmt.Sprintf(`{"name":%q,"command":["fake"],"gracePeriod":"30s",%s}`, name, more)
-	h.ids[name] = h.do(h.submit(doc))[0].Value.(*engine.Submitted).Workload.ID
+	h.ids[name] = ask(h, h.submit(doc)).Workload.ID
 }
 
 func (h *hall) project(name string, quota float64) {
-	h.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: name, Project: func(p *core.Project) error {
+	h.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: name, Project: func(p *core.Project) error {
 		p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: core.ResourceQuota{Quota: &quota}, CPU: core.ResourceQuota{Quota: &quota}, Memory: core.ResourceQuota{Quota: &quota}}}
 		return nil
 	}}}, false))
@@ -85,17 +86,13 @@ func (h *hall) report(name string, state core.TaskState, indexes ...int) {
 	h.t.Helper()
 	for _, t := range h.tasks(name) {
 		if t.State.Held() && (len(indexes) == 0 || slices.Contains(indexes, t.ID.Index)) {
-			code := bit(state != core.TaskSucceeded)
+			code := 0
+			if state != core.TaskSucceeded {
+				code = 1
+			}
 			h.do(engine.Observe(engine.Observations{Backend: t.Backend, Seen: []backend.Observation{{ID: t.ID, State: state, At: h.now, ExitCode: &code}}}))
 		}
 	}
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (h *hall) workload(name string) *core.Workload {
@@ -192,15 +189,16 @@ func TestPromisesFailWithTheirCommit(t *testing.T) {
 	h := newHall(t, 1)
 	h.run("a", `"priority":"low","resources":{"gpu":1}`)
 	h.run("b", `"priority":"low","resources":{"gpu":1}`)
-	full := &fullDisk{Store: h.st}
+	full := &memstore.Full{Store: h.st, Room: make(chan struct{})}
+	close(full.Room)
 	h.st = full
 	h.restart("p", "q")
-	full.full = true
-	r := h.e.Do(context.Background(), h.now, []engine.Command{h.submit(`{"name":"c","command":["fake"],"resources":{"gpu":1}}`)})[0]
-	if r.Err == nil {
+	full.Room = make(chan struct{})
+	err := h.e.Do(context.Background(), h.now, []draft.Work{h.submit(`{"name":"c","command":["fake"],"resources":{"gpu":1}}`)})[0]
+	if err == nil {
 		t.Fatal("a full disk took it")
 	}
-	full.full = false
+	close(full.Room)
 	h.do()
 	h.phases("after a failed commit", map[string]lifecycle.Phase{"a": lifecycle.Starting, "b": lifecycle.Starting})
 	if all, err := h.st.Promises(context.Background()); err != nil || len(all) > 0 {
@@ -208,24 +206,12 @@ func TestPromisesFailWithTheirCommit(t *testing.T) {
 	}
 }
 
-type fullDisk struct {
-	store.Store
-	full bool
-}
-
-func (d *fullDisk) Commit(ctx context.Context, term store.Term, b *store.Batch) (core.Revision, error) {
-	if d.full {
-		return 0, store.ErrFull
-	}
-	return d.Store.Commit(ctx, term, b)
-}
-
 // What projects have had is known to a server that has just begun as it is to
 // one that has seen it: the same is due to everybody, and the same one is next.
 func TestPastUseSurvivesARestart(t *testing.T) {
 	for name, needs := range map[string]string{"devices": `"resources":{"gpu":1}`, "cores": `"resources":{"cpu":3}`} {
 		t.Run(name, func(t *testing.T) {
-			fair := map[string][]engine.Standing{}
+			fair := map[string][]report.Standing{}
 			for _, c := range []struct {
 				name    string
 				weight  float64
@@ -246,7 +232,7 @@ func TestPastUseSurvivesARestart(t *testing.T) {
 					h.project(p, 0)
 				}
 				lasts := `"preemptible":false,`
-				h.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: "sure", Project: nothing}}, false))
+				h.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: "sure", Project: nothing}}, false))
 				h.run("blocks", lasts+`"project":"sure",`+needs)
 				h.run("greedy1", `"project":"greedy",`+needs)
 				h.now = h.now.Add(20 * time.Hour)
@@ -258,7 +244,7 @@ func TestPastUseSurvivesARestart(t *testing.T) {
 				h.now = h.now.Add(30 * time.Minute)
 				c.restart(h)
 				h.now = h.now.Add(30 * time.Minute).Truncate(time.Hour)
-				fair[c.name] = h.do(engine.Standings())[0].Value.([]engine.Standing)
+				fair[c.name] = ask(h, report.Standings())
 				h.report("other", core.TaskSucceeded)
 				want := map[string]lifecycle.Phase{"greedy2": lifecycle.Queued, "late": lifecycle.Queued}
 				want[c.next] = lifecycle.Starting

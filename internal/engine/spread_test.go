@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
 )
 
 // A pool that spreads does so over the devices of its nodes too: parts of GPUs
@@ -17,7 +17,7 @@ func TestAPoolThatSpreadsGivesEachPartAGPUOfItsOwn(t *testing.T) {
 			nodes[0].Pool = core.DefaultPool
 		}
 		h.restart("p", "q")
-		h.do(engine.Organise([]engine.Edit{{What: engine.RecordPool, Name: "default", Pool: func(p *core.Pool) error {
+		h.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordPool, Name: "default", Pool: func(p *core.Pool) error {
 			p.Placement.GPU = strategy
 			return nil
 		}}}, false))

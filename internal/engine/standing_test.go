@@ -7,26 +7,28 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 func TestStandingsAddUpBelowDepartments(t *testing.T) {
 	o := newOffice(t, memstore.New())
 	quota := 1.5
-	o.do(engine.Organise([]engine.Edit{
-		{What: engine.RecordPool, Name: "gpu", Pool: gpuPool},
-		{What: engine.RecordDepartment, Name: "lab", Project: func(p *core.Project) error {
+	o.do(organisation.Organise([]organisation.Edit{
+		{What: organisation.RecordPool, Name: "gpu", Pool: gpuPool},
+		{What: organisation.RecordDepartment, Name: "lab", Project: func(p *core.Project) error {
 			p.Pools = map[string]core.PoolQuota{"gpu": {GPU: core.ResourceQuota{Quota: &quota}}}
 			return nil
 		}},
-		{What: engine.RecordProject, Name: "vision", Project: below("lab")},
-		{What: engine.RecordProject, Name: "nlp", Project: func(p *core.Project) error { p.Parent, p.PoolOrder = "lab", []string{"gpu"}; return nil }},
+		{What: organisation.RecordProject, Name: "vision", Project: below("lab")},
+		{What: organisation.RecordProject, Name: "nlp", Project: func(p *core.Project) error { p.Parent, p.PoolOrder = "lab", []string{"gpu"}; return nil }},
 	}, false))
-	o.do(engine.LabelNode("n1", map[string]string{"pool": "gpu"}, nil))
-	first := o.do(o.submit(`{"name":"a","project":"vision","command":["fake"],"preemptible":false,"resources":{"gpu":1,"cpu":2,"memory":"1Gi"}}`)).(*engine.Submitted)
+	o.do(organisation.LabelNode("n1", map[string]string{"pool": "gpu"}, nil))
+	first := ask(o, o.submit(`{"name":"a","project":"vision","command":["fake"],"preemptible":false,"resources":{"gpu":1,"cpu":2,"memory":"1Gi"}}`))
 	o.do(o.submit(`{"name":"b","project":"nlp","command":["fake"],"resources":{"gpu":1}}`))
-	rows := map[string]engine.Standing{}
-	for _, s := range o.do(engine.Standings()).([]engine.Standing) {
+	rows := map[string]report.Standing{}
+	for _, s := range ask(o, report.Standings()) {
 		rows[string(s.Project.ID)+"/"+s.Pool] = s
 	}
 	for _, name := range []string{"vision/gpu", "lab/gpu"} {
@@ -49,8 +51,8 @@ func TestStandingsAddUpBelowDepartments(t *testing.T) {
 	task := core.TaskID{Workload: first.Workload.ID}
 	o.at(opens, engine.Observe(engine.Observations{Backend: "p", Seen: []backend.Observation{{ID: task, State: core.TaskRunning, At: opens}}}))
 	o.at(opens, engine.Activity([]backend.Sample{{Task: task}}))
-	for after, want := range map[time.Duration]float64{engine.IdleLong - time.Second: 0, engine.IdleLong: 1} {
-		for _, p := range o.at(opens.Add(after), engine.Cluster()).(*engine.ClusterState).Pools {
+	for after, want := range map[time.Duration]float64{report.IdleLong - time.Second: 0, report.IdleLong: 1} {
+		for _, p := range askAt(o, opens.Add(after), report.Cluster()).Pools {
 			switch {
 			case p.Name == "gpu" && (p.Idle != want || p.Used[core.GPU] != 1 || p.Total[core.GPU] != 1 || p.Nodes != 1 || p.Shut != 0):
 				t.Errorf("after %v: %+v, want %v idle", after, p, want)
@@ -59,8 +61,8 @@ func TestStandingsAddUpBelowDepartments(t *testing.T) {
 			}
 		}
 	}
-	o.do(engine.CordonNode("n1", true, ""))
-	for _, p := range o.do(engine.Cluster()).(*engine.ClusterState).Pools {
+	o.do(organisation.CordonNode("n1", true, ""))
+	for _, p := range ask(o, report.Cluster()).Pools {
 		if want := map[string]float64{"gpu": 1}[p.Name]; p.Shut != want {
 			t.Errorf("pool %s has %v devices shut, want %v", p.Name, p.Shut, want)
 		}

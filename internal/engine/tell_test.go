@@ -9,7 +9,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
@@ -17,29 +18,29 @@ import (
 // order.
 func (o *office) saves(now time.Time, w *core.Workload) {
 	o.t.Helper()
-	o.at(now, engine.Tell(engine.Told{Ref: engine.Ref{ID: w.ID}, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
+	o.at(now, submission.Tell(submission.Told{Ref: draft.Ref{ID: w.ID}, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
 }
 
 // TestProgressIsSaidNowAndThen: what is more is refused, but for what is said
 // once.
 func TestProgressIsSaidNowAndThen(t *testing.T) {
 	o := newOffice(t, memstore.New())
-	w := o.do(o.submit(`{"name":"a","command":["fake"],"notifications":[{"webhook":"http://h/x","on":["mcli:RUNNING","Running"]}]}`)).(*engine.Submitted).Workload
+	w := ask(o, o.submit(`{"name":"a","command":["fake"],"notifications":[{"webhook":"http://h/x","on":["mcli:RUNNING","Running"]}]}`)).Workload
 	o.seen(opens, w.ID, 0, core.TaskRunning)
 	o.sends("x mcli:RUNNING: Running/")
 	at := opens.Add(time.Minute)
-	says := func(step int64, task int) engine.Command {
-		return engine.Tell(engine.Told{Ref: engine.Ref{ID: w.ID}, Progress: &core.Progress{Step: step, Task: task}})
+	says := func(step int64, task int) draft.Work {
+		return submission.Tell(submission.Told{Ref: draft.Ref{ID: w.ID}, Progress: &core.Progress{Step: step, Task: task}})
 	}
 	o.at(at, says(1, 0))
 	for task := range 2 { // another task is no way around it
-		r := o.e.Do(t.Context(), at.Add(99*time.Millisecond), []engine.Command{says(2, task)})[0]
-		var e *engine.Error
-		if !errors.As(r.Err, &e) || e.Code != engine.CodeTooOften || !strings.Contains(e.Message, "99ms ago") || e.Hint == "" {
-			t.Error(task, r.Err)
+		err := o.e.Do(t.Context(), at.Add(99*time.Millisecond), []draft.Work{says(2, task)})[0]
+		var e *draft.Error
+		if !errors.As(err, &e) || e.Code != draft.CodeTooOften || !strings.Contains(e.Message, "99ms ago") || e.Hint == "" {
+			t.Error(task, err)
 		}
 	}
-	o.at(at.Add(99*time.Millisecond), engine.Tell(engine.Told{Ref: engine.Ref{ID: w.ID}, Checkpoint: &core.Checkpoint{Path: "/c"}}))
+	o.at(at.Add(99*time.Millisecond), submission.Tell(submission.Told{Ref: draft.Ref{ID: w.ID}, Checkpoint: &core.Checkpoint{Path: "/c"}}))
 	o.at(at.Add(100*time.Millisecond), says(3, 0))
 	o.at(at.Add(200*time.Millisecond), says(4, 1))
 	o.at(at.Add(time.Millisecond), says(5, 1)) // a clock that was set back
@@ -56,10 +57,10 @@ func TestMetadataOfADocumentIsThereFromTheBeginning(t *testing.T) {
 	if got := o.is(w.ID, lifecycle.Starting).Metadata; len(got) != 2 || string(got["dataset"]) != `"v3"` || string(got["n"]) != `{"x":[1,2.50]}` {
 		t.Errorf("%s", got)
 	}
-	o.do(engine.Tell(engine.Told{Ref: engine.Ref{ID: w.ID}, Attempt: -1, Metadata: map[string]json.RawMessage{"dataset": []byte(`"v4"`)}}))
+	o.do(submission.Tell(submission.Told{Ref: draft.Ref{ID: w.ID}, Attempt: -1, Metadata: map[string]json.RawMessage{"dataset": []byte(`"v4"`)}}))
 	if got := o.is(w.ID, lifecycle.Starting).Metadata; string(got["dataset"]) != `"v4"` {
 		t.Errorf("%s", got)
 	}
 	long := strings.Repeat("k", 1000)
-	o.refused(engine.CodeInvalid, o.submit(`{"name":"b","command":["fake"],"metadata":{"`+long+`":1}}`))
+	o.refused(draft.CodeInvalid, o.submit(`{"name":"b","command":["fake"],"metadata":{"`+long+`":1}}`))
 }

@@ -7,21 +7,22 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
 // several are submissions of documents, with a key where one is given.
-func several(t *testing.T, key string, docs ...string) []engine.Submission {
+func several(t *testing.T, key string, docs ...string) []submission.Submission {
 	t.Helper()
-	var out []engine.Submission
+	var out []submission.Submission
 	for i, text := range docs {
 		doc, err := spec.Load([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := engine.Submission{Doc: doc, User: "ada", Actor: "user:ada"}
+		s := submission.Submission{Doc: doc, User: "ada", Actor: "user:ada"}
 		if key != "" {
 			s.Key, s.Hash = key+string(rune('0'+i)), "h"
 		}
@@ -33,7 +34,7 @@ func several(t *testing.T, key string, docs ...string) []engine.Submission {
 func TestWhatIsSubmittedTogetherMayWaitForOthersOfIt(t *testing.T) {
 	o := newOffice(t, memstore.New())
 	docs := []string{`{"name":"a","command":["fake"]}`, `{"namePrefix":"b","command":["fake"],"after":["a"]}`, `{"namePrefix":"b","command":["fake"],"after":["a"]}`}
-	all := o.do(engine.SubmitTogether(several(t, "k", docs...))).([]*engine.Submitted)
+	all := ask(o, submission.SubmitTogether(several(t, "k", docs...)))
 	if len(all) != 3 || all[1].Workload.Name == all[2].Workload.Name || all[0].Workload.Seq >= all[1].Workload.Seq {
 		t.Fatalf("%+v", all)
 	}
@@ -43,7 +44,7 @@ func TestWhatIsSubmittedTogetherMayWaitForOthersOfIt(t *testing.T) {
 			t.Errorf("%s waits for %+v", w.Name, w.Checks)
 		}
 	}
-	again := o.do(engine.SubmitTogether(several(t, "k", docs...))).([]*engine.Submitted)
+	again := ask(o, submission.SubmitTogether(several(t, "k", docs...)))
 	for i := range again {
 		if !again[i].Repeated || again[i].Workload.ID != all[i].Workload.ID {
 			t.Errorf("repeated: %+v", again[i])
@@ -65,11 +66,11 @@ func TestOneThatIsRefusedRefusesAll(t *testing.T) {
 		{1, `"there" exists`, []string{`{"name":"a","command":["fake"]}`, `{"name":"there","command":["fake"]}`}},
 		{1, "gpu", []string{`{"name":"a","command":["fake"]}`, `{"name":"b","command":["fake"],"resources":{"gpu":400}}`}},
 	} {
-		res := o.e.Do(t.Context(), opens, []engine.Command{engine.SubmitTogether(several(t, "", c.docs...)), engine.SubmitTogether(several(t, "", `{"name":"a","command":["fake"]}`, `{"name":"b","command":["fake"],"after":["there","nobody"]}`))})
-		if at, err := engine.Blame(res[0].Err); err == nil || at != c.at || !strings.Contains(err.Error(), c.why) {
+		res := o.e.Do(t.Context(), opens, []draft.Work{submission.SubmitTogether(several(t, "", c.docs...)), submission.SubmitTogether(several(t, "", `{"name":"a","command":["fake"]}`, `{"name":"b","command":["fake"],"after":["there","nobody"]}`))})
+		if at, err := submission.Blame(res[0]); err == nil || at != c.at || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%v: document %d: %v, want %d: %s", c.docs, at, err, c.at, c.why)
 		}
-		if at, err := engine.Blame(res[1].Err); at != 1 || err == nil { // and the names are free in the same round
+		if at, err := submission.Blame(res[1]); at != 1 || err == nil { // and the names are free in the same round
 			t.Errorf("document %d: %v", at, err)
 		}
 		page, err := o.st.List(t.Context(), store.Query{Limit: 10})

@@ -5,6 +5,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // TestTasksKeepToNodesThatReachTheirVolumes: nodes say for which claims they are
@@ -28,7 +30,7 @@ func TestTasksKeepToNodesThatReachTheirVolumes(t *testing.T) {
 		s.do(engine.NodesChanged([]core.Node{node}, nil))
 		w := s.run(doc)
 		for _, a := range s.e.TakeActions() {
-			if a.Kind == engine.ActStart && a.Task.Workload == w.ID {
+			if a.Kind == draft.ActStart && a.Task.Workload == w.ID {
 				return a.Assignment.Node
 			}
 		}
@@ -64,9 +66,9 @@ func TestTasksKeepToNodesWhereTheyAreWelcome(t *testing.T) {
 			node.Labels[core.UnwelcomeLabel(of)] = core.OutOfReach
 		}
 		s.do(engine.NodesChanged([]core.Node{node}, nil))
-		s.do(engine.Release(engine.HoldRequest{Ref: engine.Ref{ID: w.ID}}))
+		s.do(submission.Release(submission.HoldRequest{Ref: draft.Ref{ID: w.ID}}))
 		for _, a := range s.e.TakeActions() {
-			if a.Kind == engine.ActStart && a.Task.Workload == w.ID {
+			if a.Kind == draft.ActStart && a.Task.Workload == w.ID {
 				return a.Assignment.Node
 			}
 		}

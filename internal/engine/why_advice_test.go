@@ -11,11 +11,15 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 func (s *shift) stop(w *core.Workload) {
 	s.t.Helper()
-	s.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:u"}))
+	s.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: w.ID}, Actor: "user:u"}))
 	code := 1
 	s.do(engine.Observe(engine.Observations{Backend: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: w.ID}, State: core.TaskFailed, ExitCode: &code, At: s.now}}}))
 }
@@ -30,7 +34,7 @@ func (s *shift) tasks(w *core.Workload, n int) {
 	s.do(engine.Observe(engine.Observations{Backend: "p", Seen: seen}))
 }
 
-func flagsOf(y *engine.Why) string {
+func flagsOf(y *explanation.Why) string {
 	var out []string
 	for _, o := range y.Suggestions {
 		out = append(out, o.Flags)
@@ -38,7 +42,7 @@ func flagsOf(y *engine.Why) string {
 	return strings.Join(out, ", ")
 }
 
-func namesIn(all []engine.RelatedWorkload) string {
+func namesIn(all []explanation.RelatedWorkload) string {
 	var out []string
 	for _, n := range all {
 		out = append(out, fmt.Sprintf("%s %d", n.Name, n.Milli))
@@ -50,11 +54,11 @@ func namesIn(all []engine.RelatedWorkload) string {
 func TestApartIsRefusedByItsName(t *testing.T) {
 	t.Parallel()
 	s := newShift(t, 1)
-	msg := s.office.refused(engine.CodeUnschedulable, s.submit(`{"name":"g","kind":"distributed","workers":3,"command":["fake"],"apart":"kubernetes.io/hostname","resources":{"gpu":1,"cpu":1}}`))
+	msg := s.office.refused(draft.CodeUnschedulable, s.submit(`{"name":"g","kind":"distributed","workers":3,"command":["fake"],"apart":"kubernetes.io/hostname","resources":{"gpu":1,"cpu":1}}`))
 	if !strings.Contains(msg, "apart") || !strings.Contains(msg, "at most 1") {
 		t.Errorf("%q does not say that they must be apart", msg)
 	}
-	msg = s.office.refused(engine.CodeUnschedulable, s.submit(`{"name":"s","command":["fake"],"nodeSelector":{"rack":"r1"},"resources":{"gpu":1,"cpu":1}}`))
+	msg = s.office.refused(draft.CodeUnschedulable, s.submit(`{"name":"s","command":["fake"],"nodeSelector":{"rack":"r1"},"resources":{"gpu":1,"cpu":1}}`))
 	if !strings.Contains(msg, "nodeSelector.rack") || !strings.Contains(msg, "rack=r1") {
 		t.Errorf("%q does not name the selector", msg)
 	}
@@ -123,9 +127,9 @@ func TestAnArrayOfWhichSomeRun(t *testing.T) {
 func TestHoldersCountAgainstTheLimit(t *testing.T) {
 	t.Parallel()
 	s := newShift(t, 2)
-	s.do(engine.Organise([]engine.Edit{guaranteed("vision", 8), guaranteed("nlp", 8)}, false))
+	s.do(organisation.Organise([]organisation.Edit{guaranteed("vision", 8), guaranteed("nlp", 8)}, false))
 	two := 2.0
-	s.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: "vision", Project: func(p *core.Project) error { p.UserLimit.GPU = &two; return nil }}}, false))
+	s.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: "vision", Project: func(p *core.Project) error { p.UserLimit.GPU = &two; return nil }}}, false))
 	s.report(s.run(`{"name":"mine","project":"vision","command":["fake"],"resources":{"gpu":2,"cpu":1}}`), core.TaskRunning)
 	s.report(s.run(`{"name":"theirs","project":"nlp","command":["fake"],"resources":{"gpu":4,"cpu":1}}`), core.TaskRunning)
 	y := s.why(s.run(`{"name":"more","project":"vision","command":["fake"],"resources":{"gpu":1,"cpu":1}}`))
@@ -142,7 +146,7 @@ func TestHoldersCountAgainstTheLimit(t *testing.T) {
 func TestABudgetSaysWhatHelps(t *testing.T) {
 	t.Parallel()
 	s := newShift(t, 1)
-	s.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: "lab", Project: func(p *core.Project) error { p.Rules.Budget, p.Rules.Period = 3600, 720*time.Hour; return nil }}}, false))
+	s.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: "lab", Project: func(p *core.Project) error { p.Rules.Budget, p.Rules.Period = 3600, 720*time.Hour; return nil }}}, false))
 	y := s.why(s.run(`{"name":"big","project":"lab","command":["fake"],"maxDuration":"2h","resources":{"gpu":1,"cpu":1}}`))
 	if len(y.Reasons) != 1 || y.Reasons[0].Token != schedule.AdmissionChecks {
 		t.Fatalf("%+v", y.Reasons)

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/estimate"
 )
 
@@ -92,14 +93,14 @@ func busyQueue(t *testing.T, sigma float64, mixed bool) busy {
 		for todo := s.e.TakeActions(); len(todo) > 0; todo = s.e.TakeActions() {
 			for _, a := range todo {
 				switch a.Kind {
-				case engine.ActStart:
+				case draft.ActStart:
 					id := a.Assignment.ID
 					if _, ok := began[id.Workload]; !ok {
 						began[id.Workload] = s.now.UnixMilli()
 					}
 					at[id.Workload], ends[id.Workload] = id.Attempt, s.now.Add(length[id.Workload])
 					seen(id, core.TaskRunning)
-				case engine.ActStop:
+				case draft.ActStop:
 					delete(ends, a.Task.Workload)
 					seen(a.Task, core.TaskFailed)
 				}

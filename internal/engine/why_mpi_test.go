@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // The launcher of mpi comes beside the workers: what is offered counts workers
@@ -19,8 +19,8 @@ func TestSuggestionsOfMPICountWorkersOnly(t *testing.T) {
 	if len(y.Suggestions) == 0 || y.Suggestions[0].Flags != "--workers 2" {
 		t.Errorf("offered are %+v, where 4 GPUs are free and each worker needs 2", y.Suggestions)
 	}
-	_, err := s.try(s.submit(fmt.Sprintf(doc, 9)))
-	var refused *engine.Error
+	err := s.try(s.submit(fmt.Sprintf(doc, 9)))
+	var refused *draft.Error
 	if !errors.As(err, &refused) || refused.Hint != "at most 5 such tasks fit together: --workers 4" {
 		t.Errorf("of 9 workers, where 4 fit: %+v", err)
 	}

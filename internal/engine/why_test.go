@@ -15,6 +15,10 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/testing/memstore"
 )
 
@@ -45,18 +49,18 @@ func (s *shift) start() {
 	s.do(engine.Inventory("p", s.nodes))
 }
 
-func (s *shift) do(c engine.Command) any {
+func (s *shift) do(work ...draft.Work) {
 	s.t.Helper()
-	r := s.e.Do(context.Background(), s.now, []engine.Command{c})[0]
-	if r.Err != nil {
-		s.t.Fatal(r.Err)
+	for _, c := range work {
+		if err := s.e.Do(context.Background(), s.now, []draft.Work{c})[0]; err != nil {
+			s.t.Fatal(err)
+		}
 	}
-	return r.Value
 }
 
 func (s *shift) run(doc string) *core.Workload {
 	s.t.Helper()
-	return s.do(s.submit(doc)).(*engine.Submitted).Workload
+	return ask(s, s.submit(doc)).Workload
 }
 
 // report is what the backend says of the first task.
@@ -70,9 +74,9 @@ func (s *shift) report(w *core.Workload, state core.TaskState) {
 	s.do(engine.Observe(engine.Observations{Backend: "p", Seen: []backend.Observation{o}}))
 }
 
-func (s *shift) why(w *core.Workload) *engine.Why {
+func (s *shift) why(w *core.Workload) *explanation.Why {
 	s.t.Helper()
-	return s.do(engine.StudyOf(engine.Ref{ID: w.ID})).(*engine.Study).Answer()
+	return ask(s, explanation.StudyOf(draft.Ref{ID: w.ID})).Answer()
 }
 
 // TestEstimatesAreScored: with work whose lengths vary, the ranges learnt from
@@ -140,7 +144,7 @@ func TestExperienceOutlivesARestart(t *testing.T) {
 	if second := s.why(next); second.Forecast.Span != first.Forecast.Span || second.Learnt != 1 {
 		t.Errorf("%+v, and after a restart %+v", first.Forecast, second.Forecast)
 	}
-	s.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: next.ID}, Actor: "user:u"}))
+	s.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: next.ID}, Actor: "user:u"}))
 	if y := s.why(next); y.Score.Of() != 0 || y.Waits {
 		t.Errorf("%+v", y)
 	}
@@ -149,7 +153,7 @@ func TestExperienceOutlivesARestart(t *testing.T) {
 // Each change that is offered has been tried: submitted so, it starts.
 func TestSuggestionsKeepTheirWord(t *testing.T) {
 	s := newShift(t, 4)
-	s.do(engine.Organise([]engine.Edit{
+	s.do(organisation.Organise([]organisation.Edit{
 		guaranteed("vision", 8),
 	}, false))
 	for _, doc := range []string{
@@ -174,7 +178,7 @@ func TestSuggestionsKeepTheirWord(t *testing.T) {
 	if want := []string{"--workers 1", "--gpus 2"}; !slices.Equal(flags[:min(2, len(flags))], want) {
 		t.Errorf("%v, want %v first", flags, want)
 	}
-	s.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: w.ID}, Actor: "user:u"}))
+	s.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: w.ID}, Actor: "user:u"}))
 	for _, size := range [][2]int{{1, 4}, {2, 2}} {
 		doc := strings.Replace(fmt.Sprintf(mine, size[0], size[1]), "mine", fmt.Sprintf("m%d", size[1]), 1)
 		p := s.probe(doc)
@@ -185,27 +189,27 @@ func TestSuggestionsKeepTheirWord(t *testing.T) {
 		if now := s.why(got); now.Waits && now.Reasons[0].Token != schedule.Initializing || now.Workload.Phase != lifecycle.Starting {
 			t.Errorf("%s is %s: %+v", doc, now.Workload.Phase, now.Reasons)
 		}
-		s.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: got.ID}, Actor: "user:u"}))
+		s.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: got.ID}, Actor: "user:u"}))
 		for i := range size[0] {
 			s.do(engine.Observe(engine.Observations{Backend: "p", Seen: []backend.Observation{{ID: core.TaskID{Workload: got.ID, Index: i}, State: core.TaskFailed, At: s.now}}}))
 		}
 	}
 }
 
-func (s *shift) probe(doc string) *engine.Why {
+func (s *shift) probe(doc string) *explanation.Why {
 	s.t.Helper()
 	d, err := spec.Load([]byte(doc))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return s.do(engine.StudyRun(engine.Submission{Doc: d, User: "u", Actor: "user:u"})).(*engine.Study).Answer()
+	return ask(s, explanation.StudyRun(submission.Submission{Doc: d, User: "u", Actor: "user:u"})).Answer()
 }
 
 func TestSuggestionsByProjectPreemptionAndPriority(t *testing.T) {
 	s := newShift(t, 1)
-	s.do(engine.Organise([]engine.Edit{
+	s.do(organisation.Organise([]organisation.Edit{
 		guaranteed("vision", 2),
-		{What: engine.RecordProject, Name: "nlp", Project: nothing},
+		{What: organisation.RecordProject, Name: "nlp", Project: nothing},
 	}, false))
 	w := s.run(`{"name":"fixed","project":"vision","preemptible":false,"command":["fake"],"resources":{"gpu":3,"cpu":1}}`)
 	y := s.why(w)
@@ -248,14 +252,14 @@ func TestWhoWaitsForVictimsIsToldForHowLong(t *testing.T) {
 
 func TestEachPhaseHasItsReason(t *testing.T) {
 	s := newShift(t, 1)
-	s.do(engine.CreateProject("vision"))
-	s.do(engine.SetProject(engine.RecordProject, "vision", core.StopHold, "ana: power work"))
+	s.do(organisation.CreateProject("vision"))
+	s.do(organisation.SetProject(organisation.RecordProject, "vision", core.StopHold, "ana: power work"))
 	shut := s.why(s.run(`{"name":"shut","project":"vision","command":["fake"]}`))
 	if r := shut.Reasons; !shut.Waits || len(r) != 1 || r[0].Token != schedule.QueueStopped || r[0].Queue != "vision" || !strings.Contains(r[0].String(), "ana: power work") {
 		t.Errorf("%+v", r)
 	}
 	careful := s.run(`{"name":"careful","command":["fake"],"checks":[{"name":"legal","type":"approval","users":["ann"]},{"name":"safety","type":"approval"}]}`)
-	s.do(engine.Decide(engine.Decision{Ref: engine.Ref{ID: careful.ID}, Check: "safety", Approve: true, User: "bob", Actor: "user:bob"}))
+	s.do(submission.Decide(submission.Decision{Ref: draft.Ref{ID: careful.ID}, Check: "safety", Approve: true, User: "bob", Actor: "user:bob"}))
 	y := s.why(careful)
 	if len(y.Reasons) != 1 || y.Reasons[0].Token != schedule.AdmissionChecks || !strings.Contains(y.Reasons[0].String(), "check legal waits for ann to approve it since 2026-01-01T00:00:00Z") {
 		t.Errorf("%+v", y.Reasons)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
@@ -161,4 +162,15 @@ func WriteDockerConfig(path string, creds []Credential) error {
 		return err
 	}
 	return os.WriteFile(path, data, 0o600)
+}
+
+// authOf turns a credential into what the transport understands.
+func authOf(c *Credential) authn.Authenticator {
+	if c == nil {
+		return authn.Anonymous
+	}
+	return authn.FromConfig(authn.AuthConfig{
+		Username: c.User, Password: c.Password,
+		IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken,
+	})
 }

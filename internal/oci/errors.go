@@ -173,3 +173,8 @@ func classifyNetwork(err error) *Error {
 	}
 	return nil
 }
+
+var (
+	errIdle      = errors.New("nothing came over the connection for too long")
+	errPlainHTTP = errors.New("the registry may not be spoken to without TLS")
+)

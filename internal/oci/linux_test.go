@@ -36,7 +36,7 @@ func mount(t testing.TB, source, fstype, data string) string {
 	t.Helper()
 	at := t.TempDir()
 	if err := unix.Mount(source, at, fstype, 0, data); err != nil {
-		t.Skipf("mounting %s is not possible here: %v", fstype, err)
+		t.Skipf("mounting %s takes root and a kernel that has it: %v", fstype, err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(at, 0); err != nil {

@@ -33,7 +33,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -52,7 +51,7 @@ type Options struct {
 	Platform string
 	// IdleTimeout is after how much silence a connection is given up; 0: 30 s.
 	IdleTimeout time.Duration
-	// Transport carries the requests; nil: one that heeds HTTP_PROXY.
+	// Transport carries the requests; nil: one that honours HTTP_PROXY.
 	Transport http.RoundTripper
 	// Now is the clock behind "least recently used"; nil: time.Now.
 	Now func() time.Time
@@ -189,17 +188,3 @@ func (s *Store) path(elem ...string) string {
 }
 
 func (s *Store) layerDir(diffID string) string { return s.path("layers", hexOf(diffID)) }
-
-// hexOf is the hexadecimal part of a digest that was parsed before.
-func hexOf(digest string) string { return digest[strings.IndexByte(digest, ':')+1:] }
-
-// authOf turns a credential into what the transport understands.
-func authOf(c *Credential) authn.Authenticator {
-	if c == nil {
-		return authn.Anonymous
-	}
-	return authn.FromConfig(authn.AuthConfig{
-		Username: c.User, Password: c.Password,
-		IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken,
-	})
-}

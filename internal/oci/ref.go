@@ -142,3 +142,6 @@ func parseRef(ref string) (name.Reference, error) {
 	}
 	return r, nil
 }
+
+// hexOf is the hexadecimal part of a digest that was parsed before.
+func hexOf(digest string) string { return digest[strings.IndexByte(digest, ':')+1:] }

@@ -13,11 +13,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 )
 
-var (
-	errIdle      = errors.New("nothing came over the connection for too long")
-	errPlainHTTP = errors.New("the registry may not be spoken to without TLS")
-)
-
 // answerFactor is how many idle timeouts a registry may take to digest an
 // upload before it answers: some copy the whole blob first.
 const answerFactor = 10

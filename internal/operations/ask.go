@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -42,7 +42,7 @@ type verdict struct {
 const answerMax = 64 << 10
 
 // Ask implements control.Hands.
-func (h *Hands) Ask(ctx context.Context, w *core.Workload, c core.CheckState) (engine.Answer, error) {
+func (h *Hands) Ask(ctx context.Context, w *core.Workload, c core.CheckState) (submission.Answer, error) {
 	if c.Type == "budget" {
 		return h.budget(ctx, w)
 	}
@@ -51,50 +51,50 @@ func (h *Hands) Ask(ctx context.Context, w *core.Workload, c core.CheckState) (e
 		Kind: string(w.Kind), GPUs: w.Spec.TotalGPUs(), CreatedAt: w.CreatedAt, Spec: w.Spec,
 	})
 	if err != nil {
-		return engine.Answer{}, err
+		return submission.Answer{}, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 	if err != nil {
-		return engine.Answer{}, err
+		return submission.Answer{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "muster-check")
 	resp, err := h.HTTP.Do(req)
 	if err != nil {
-		return engine.Answer{}, err
+		return submission.Answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil {
-		return engine.Answer{}, err
+		return submission.Answer{}, err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return engine.Answer{}, fmt.Errorf("%s answered %s", c.URL, resp.Status)
+		return submission.Answer{}, fmt.Errorf("%s answered %s", c.URL, resp.Status)
 	}
 	var v verdict
 	if err := json.Unmarshal(data, &v); err != nil {
-		return engine.Answer{}, fmt.Errorf("%s answered what is not JSON: %w", c.URL, err)
+		return submission.Answer{}, fmt.Errorf("%s answered what is not JSON: %w", c.URL, err)
 	}
 	switch v.Decision {
 	case "approve":
-		return engine.Answer{Verdict: core.CheckApproved, Message: v.Message}, nil
+		return submission.Answer{Verdict: core.CheckApproved, Message: v.Message}, nil
 	case "reject":
-		return engine.Answer{Verdict: core.CheckRejected, Message: v.Message}, nil
+		return submission.Answer{Verdict: core.CheckRejected, Message: v.Message}, nil
 	case "wait":
-		return engine.Answer{Verdict: core.CheckWaiting, Message: v.Message}, nil
+		return submission.Answer{Verdict: core.CheckWaiting, Message: v.Message}, nil
 	case "retry":
-		return engine.Answer{Verdict: core.CheckWaiting, Retry: true, Message: v.Message}, nil
+		return submission.Answer{Verdict: core.CheckWaiting, Retry: true, Message: v.Message}, nil
 	default:
-		return engine.Answer{}, fmt.Errorf("%s answered decision %q; allowed are approve, reject, wait and retry", c.URL, v.Decision)
+		return submission.Answer{}, fmt.Errorf("%s answered decision %q; allowed are approve, reject, wait and retry", c.URL, v.Decision)
 	}
 }
 
 // budget approves while w fits every budget above it: its project's own and
 // those of the departments that it stands below.
-func (h *Hands) budget(ctx context.Context, w *core.Workload) (engine.Answer, error) {
+func (h *Hands) budget(ctx context.Context, w *core.Workload) (submission.Answer, error) {
 	projects, err := h.Store.Projects(ctx)
 	if err != nil {
-		return engine.Answer{}, err
+		return submission.Answer{}, err
 	}
 	byID := make(map[core.ProjectID]core.Project, len(projects))
 	for _, p := range projects {
@@ -103,7 +103,7 @@ func (h *Hands) budget(ctx context.Context, w *core.Workload) (engine.Answer, er
 	tree := org.Tree(func(id core.ProjectID) (core.Project, bool) { p, ok := byID[id]; return p, ok })
 	budgets := tree.Budgets(w.Project)
 	if len(budgets) == 0 {
-		return engine.Answer{Verdict: core.CheckApproved, Message: "the project has no budget any more"}, nil
+		return submission.Answer{Verdict: core.CheckApproved, Message: "the project has no budget any more"}, nil
 	}
 	for _, b := range budgets {
 		var spenders []core.ProjectID // in the order of their names
@@ -113,10 +113,10 @@ func (h *Hands) budget(ctx context.Context, w *core.Workload) (engine.Answer, er
 			}
 		}
 		if short, err := h.short(ctx, w, &b, spenders); err != nil || short != "" {
-			return engine.Answer{Verdict: core.CheckWaiting, Message: short}, err
+			return submission.Answer{Verdict: core.CheckWaiting, Message: short}, err
 		}
 	}
-	return engine.Answer{Verdict: core.CheckApproved}, nil
+	return submission.Answer{Verdict: core.CheckApproved}, nil
 }
 
 // short says why w does not fit a budget; empty: what has been used in this

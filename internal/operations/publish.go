@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/oci"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -34,7 +34,7 @@ func (h *Hands) publish(ctx context.Context, w *core.Workload) (core.Published, 
 			return core.Published{}, nil, err
 		}
 	}
-	dir := engine.ModelDir(w, h.Models)
+	dir := launch.ModelDir(w, h.Models)
 	switch st, err := os.Stat(dir); {
 	case errors.Is(err, os.ErrNotExist):
 		return core.Published{}, nil, fmt.Errorf("publish.model: the workload has written nothing to %s", pub.Model)

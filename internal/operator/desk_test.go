@@ -177,12 +177,12 @@ func TestWhatWasRefusedIsTriedAgainAfterAWhile(t *testing.T) {
 func TestStepsThatCannotBeWrittenAreNotKeptWithoutEnd(t *testing.T) {
 	d := newDesk(t)
 	for i := range 1000 {
-		d.tell(&api.Workload{ID: "1", Revision: int64(i), Transitions: []api.Transition{{Seq: int64(i)}}})
+		d.enqueue(&api.Workload{ID: "1", Revision: int64(i), Transitions: []api.Transition{{Seq: int64(i)}}})
 		if i%100 == 0 {
-			d.giveBack("1", d.take("1"))
+			d.giveBack("1", d.dequeue("1"))
 		}
 	}
-	steps := d.take("1").steps
+	steps := d.dequeue("1").steps
 	if len(steps) != most || steps[most-1].Seq != 999 || cap(steps) > 4*most {
 		t.Errorf("%d steps are kept, in a list for %d: %+v", len(steps), cap(steps), steps)
 	}

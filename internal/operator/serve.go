@@ -171,7 +171,7 @@ func (s *session) watch(ctx context.Context) error {
 			if len(e.Workload.Transitions) > 0 {
 				pause = quick
 			}
-			s.tell(e.Workload)
+			s.enqueue(e.Workload)
 			s.queue.AddAfter(item{aWorkload, e.Workload.ID}, pause)
 		case e.Synced && !begun:
 			begun = true // from now on nothing is missed; what was before is compared
@@ -183,8 +183,8 @@ func (s *session) watch(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// tell remembers the latest of a workload.
-func (s *session) tell(w *api.Workload) {
+// enqueue remembers the latest of a workload.
+func (s *session) enqueue(w *api.Workload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.news[w.ID]
@@ -198,8 +198,8 @@ func (s *session) tell(w *api.Workload) {
 	}
 }
 
-// take is what has been told of a workload since the last time.
-func (s *session) take(id string) *news {
+// dequeue is what has been told of a workload since the last time.
+func (s *session) dequeue(id string) *news {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.news[id]

@@ -22,7 +22,7 @@ import (
 
 // show makes the object of a workload say what the workload is like.
 func (s *session) show(ctx context.Context, id string) error {
-	n := s.take(id)
+	n := s.dequeue(id)
 	err := s.shown(ctx, id, n)
 	if err != nil {
 		s.giveBack(id, n)
@@ -127,7 +127,7 @@ func originOf(w *api.Workload) (origin, error) {
 }
 
 // create makes the object of a workload. Creation refuses where applying would
-// take an object over that someone else has made meanwhile.
+// dequeue an object over that someone else has made meanwhile.
 func (s *session) create(ctx context.Context, space string, w *api.Workload) (*shadow, error) {
 	doc, err := shownSpec(w)
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *session) create(ctx context.Context, space string, w *api.Workload) (*s
 // shownSpec is the document of a workload as its object has it.
 func shownSpec(w *api.Workload) (map[string]any, error) {
 	doc := map[string]any{}
-	if w.Kind == string(lifecycle.External) { // those are described by their pods
+	if lifecycle.Kind(w.Kind).Foreign() { // those are described by their pods
 		return doc, nil
 	}
 	if err := json.Unmarshal(w.Spec, &doc); err != nil {

@@ -4,7 +4,7 @@ package program
 
 import (
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/mpi"
 	"github.com/musterhq/muster/internal/slurmtools"
 )
@@ -21,13 +21,13 @@ func helper(args []string) (code int, ok bool) {
 	switch args[0] {
 	case backend.CopyArg:
 		return copySelf(args[1:]), true
-	case engine.MPIAgentArg:
+	case launch.MPIAgentArg:
 		return mpi.AgentMain(), true
-	case engine.MPIShellArg:
+	case launch.MPIShellArg:
 		return mpi.ShellMain(args[1:]), true
-	case engine.MPIWaitArg:
+	case launch.MPIWaitArg:
 		return mpi.WaitMain(), true
-	case engine.SlurmBatchArg:
+	case launch.SlurmBatchArg:
 		return slurmtools.BatchMain(args[1:]), true
 	case slurmtools.SrunArg:
 		return slurmtools.SrunMain(args[1:]), true

@@ -7,7 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/server/wire"
 )
 
 // metrics is what Prometheus scrapes. Gauges are read from the control plane
@@ -55,11 +57,10 @@ func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	v, err := m.server.control.Do(ctx, engine.Cluster())
+	st, err := control.Do(ctx, m.server.Control, report.Cluster())
 	if err != nil {
 		return
 	}
-	st := v.(*engine.ClusterState)
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
@@ -67,7 +68,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(m.workloads, float64(n), string(phase))
 	}
 	for _, n := range st.Nodes {
-		a := node(n)
+		a := wire.Node(n)
 		gauge(m.gpuTotal, float64(a.GPU.Total)/1000, a.Name)
 		gauge(m.gpuUsed, float64(a.GPU.Used)/1000, a.Name)
 		gauge(m.cpuTotal, float64(a.CPU.Total)/1000, a.Name)
@@ -82,7 +83,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(m.commits, prometheus.CounterValue, float64(st.Commits))
 	ch <- prometheus.MustNewConstMetric(m.committed, prometheus.CounterValue, st.CommitTime.Seconds())
-	score := m.server.control.Estimates()
+	score := m.server.Control.Estimates()
 	for result, n := range map[string]int{"inside": score.Inside, "early": score.Early, "late": score.Late} {
 		ch <- prometheus.MustNewConstMetric(m.estimates, prometheus.CounterValue, float64(n), result)
 	}

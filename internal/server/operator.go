@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/server/problem"
 )
 
 // serverRoutes serves what operators and probes ask.
@@ -33,7 +34,7 @@ func (s *Server) serverRoutes() {
 			http.Redirect(w, r, "ui/", http.StatusFound)
 			return
 		}
-		writeProblem(w, newProblem(http.StatusNotFound, "not_found", "there is nothing at "+r.Method+" "+r.URL.Path, "see /docs"))
+		problem.Write(w, problem.New(http.StatusNotFound, "not_found", "there is nothing at "+r.Method+" "+r.URL.Path, "see /docs"))
 	})
 }
 
@@ -44,11 +45,11 @@ func (s *Server) health(mux *http.ServeMux) {
 	mux.HandleFunc("GET /livez", well)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-s.control.Ready():
+		case <-s.Control.Ready():
 			fmt.Fprintln(w, "ok")
 		case <-r.Context().Done():
 		default:
-			writeProblem(w, newProblem(http.StatusServiceUnavailable, "unavailable", "the backends have not reported their nodes yet", "try again"))
+			problem.Write(w, problem.New(http.StatusServiceUnavailable, "unavailable", "the backends have not reported their nodes yet", "try again"))
 		}
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))

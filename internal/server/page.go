@@ -13,18 +13,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/web"
 )
 
 // policy lets a page load what this server serves and nothing else: no inline
 // script or style, nothing from elsewhere, no text that becomes markup.
 const policy = "default-src 'self'; base-uri 'self'; object-src 'none'; frame-ancestors 'none'; form-action 'self'; img-src 'self' data: blob:; require-trusted-types-for 'script'"
-
-// pagesAt is where the pages are. Any path below it that is no file is the page
-// itself, which looks at the address.
-const pagesAt = "/ui/"
-
-func isPage(p string) bool { return p == "/" || p == "/ui" || strings.HasPrefix(p, pagesAt) }
 
 // asset is one file of the pages.
 type asset struct {
@@ -84,12 +79,12 @@ func zipped(body []byte) []byte {
 
 func (s *Server) pages() {
 	s.mux.HandleFunc("GET /ui", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "ui/", http.StatusFound) })
-	s.mux.HandleFunc("GET "+pagesAt, servePage)
+	s.mux.HandleFunc("GET "+access.PagesAt, servePage)
 }
 
 func servePage(w http.ResponseWriter, r *http.Request) {
 	files, page := assets()
-	name := strings.TrimPrefix(r.URL.Path, pagesAt)
+	name := strings.TrimPrefix(r.URL.Path, access.PagesAt)
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/musterhq/muster/internal/server/problem"
 )
 
 // answer is an answer that knows whether it has begun.
@@ -51,7 +53,7 @@ func guarded(next http.HandlerFunc, log *slog.Logger, panics prometheus.Counter)
 				panics.Inc()
 				log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				if !a.begun {
-					writeProblem(w, problemOfOurs())
+					problem.Write(w, problem.Internal())
 					return
 				}
 			}

@@ -7,8 +7,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/wire"
 )
 
 // Sealer makes secrets of what users send.
@@ -25,14 +29,14 @@ func (s *Server) secretRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-secrets", Method: http.MethodGet, Path: "/v1/secrets", Summary: "Your secrets, without their values", Tags: []string{"secrets"},
 	}, func(ctx context.Context, _ *struct{}) (*struct{ Body api.SecretList }, error) {
-		all, err := s.store.Secrets(ctx)
+		all, err := s.Store.Secrets(ctx)
 		if err != nil {
-			return nil, problem(s.log, err)
+			return nil, problem.Of(s.Log, err)
 		}
 		out := &struct{ Body api.SecretList }{api.SecretList{Items: []api.Secret{}}}
 		for _, x := range all {
-			if x.User == s.user(ctx) {
-				out.Body.Items = append(out.Body.Items, secret(x))
+			if x.User == access.User(ctx) {
+				out.Body.Items = append(out.Body.Items, wire.Secret(x))
 			}
 		}
 		return out, nil
@@ -42,18 +46,18 @@ func (s *Server) secretRoutes() {
 		DefaultStatus: http.StatusCreated, MaxBodyBytes: 8 << 20,
 	}, func(ctx context.Context, in *struct{ Body api.NewSecret }) (*secretOutput, error) {
 		if s.sealer == nil {
-			return nil, newProblem(http.StatusUnprocessableEntity, "unsupported", "this server keeps no secrets", "start it with a data directory")
+			return nil, problem.New(http.StatusUnprocessableEntity, "unsupported", "this server was started without a data directory, so it cannot keep secrets", "start it with muster server --data-dir DIRECTORY")
 		}
-		x, err := s.sealer.Seal(s.user(ctx), in.Body.Name, in.Body.Type, in.Body.Fields, in.Body.Values)
+		x, err := s.sealer.Seal(access.User(ctx), in.Body.Name, in.Body.Type, in.Body.Fields, in.Body.Values)
 		if err != nil {
-			return nil, problem(s.log, err)
+			return nil, problem.Of(s.Log, err)
 		}
 		x.Everywhere = in.Body.Everywhere
-		v, err := s.control.Do(ctx, engine.CreateSecret(x))
+		made, err := control.Do(ctx, s.Control, organisation.CreateSecret(x))
 		if err != nil {
-			return nil, problem(s.log, err)
+			return nil, problem.Of(s.Log, err)
 		}
-		return &secretOutput{Status: http.StatusCreated, Body: secret(v.(core.Secret))}, nil
+		return &secretOutput{Status: http.StatusCreated, Body: wire.Secret(made)}, nil
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-secret", Method: http.MethodDelete, Path: "/v1/secrets/{name}", Summary: "Forget a secret; tasks that have it keep it", Tags: []string{"secrets"},
@@ -61,13 +65,9 @@ func (s *Server) secretRoutes() {
 	}, func(ctx context.Context, in *struct {
 		Name string `path:"name"`
 	}) (*struct{}, error) {
-		if _, err := s.control.Do(ctx, engine.DeleteSecret(core.SecretID{User: s.user(ctx), Name: in.Name})); err != nil {
-			return nil, problem(s.log, err)
+		if err := s.Control.Apply(ctx, organisation.DeleteSecret(core.SecretID{User: access.User(ctx), Name: in.Name})); err != nil {
+			return nil, problem.Of(s.Log, err)
 		}
 		return nil, nil
 	})
-}
-
-func secret(x core.Secret) api.Secret {
-	return api.Secret{Name: x.Name, Type: x.Type, Fields: x.Fields, Everywhere: x.Everywhere, CreatedAt: api.Time(x.CreatedAt)}
 }

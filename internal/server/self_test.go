@@ -9,11 +9,11 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/launch"
 )
 
 func bearer(id string, attempt int) []string {
-	return []string{"Authorization", "Bearer " + engine.TaskToken(core.WorkloadID(id), attempt, mac)}
+	return []string{"Authorization", "Bearer " + launch.TaskToken(core.WorkloadID(id), attempt, mac)}
 }
 
 func TestATaskSaysHowFarItHasCome(t *testing.T) {
@@ -98,7 +98,7 @@ func TestATaskReachesOnlyItself(t *testing.T) {
 			w.refused(c.method, c.path, "", http.StatusForbidden, "forbidden", as...)
 		}
 	}
-	wrong := engine.TaskToken(core.WorkloadID(id), 0, func(string) string { return strings.Repeat("0", 64) })
+	wrong := launch.TaskToken(core.WorkloadID(id), 0, func(string) string { return strings.Repeat("0", 64) })
 	for _, token := range []string{wrong, "muster_task_", "muster_task_a.b.c", "muster_task_.0.", strings.Replace(as[1][7:], ".0.", ".1.", 1)} {
 		w.refused("GET", "/v1/self", "", http.StatusUnauthorized, "unauthenticated", "Authorization", "Bearer "+token)
 	}

@@ -3,10 +3,10 @@
 package server
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -17,13 +17,16 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
-	"github.com/musterhq/muster/internal/store"
-)
-
-// bodyMax bounds a single document, in bytes; bulkMax a bulk submission.
-const (
-	bodyMax = 1 << 20
-	bulkMax = 64 << 20
+	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/server/enter"
+	"github.com/musterhq/muster/internal/server/logs"
+	"github.com/musterhq/muster/internal/server/organisation"
+	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/reader"
+	"github.com/musterhq/muster/internal/server/request"
+	"github.com/musterhq/muster/internal/server/usage"
+	"github.com/musterhq/muster/internal/server/watch"
+	"github.com/musterhq/muster/internal/server/workloads"
 )
 
 // Config is what a Server needs.
@@ -59,46 +62,33 @@ type Config struct {
 
 // Server serves the API.
 type Server struct {
-	control   *control.Control
-	store     store.Store
-	clock     func() time.Time
-	log       *slog.Logger
-	version   api.Version
-	status    api.ServerStatus
-	token     string
-	sealer    Sealer
-	buildLogs string
-	tasks     string // socket
-	mac       func(purpose string) string
-	sessions  *sessions
-	overviews overviews
-	counted   counted
-	address   func() (string, error)
-	hosts     map[string]bool
-	origins   *http.CrossOriginProtection
-	metrics   *metrics
-	users     sync.Map // uid to name
-	api       huma.API
-	mux       *http.ServeMux
-	guarded   http.HandlerFunc // serve, without its panics
-	closing   chan struct{}
-	once      sync.Once
+	*reader.Reader
+	guard   *access.Guard
+	version api.Version
+	status  api.ServerStatus
+	sealer  Sealer
+	builds  string // directory of the logs of image builds
+	tasks   string // socket
+	metrics *metrics
+	api     huma.API
+	mux     *http.ServeMux
+	guarded http.HandlerFunc // serve, without its panics
+	closing chan struct{}
+	once    sync.Once
 }
 
 // New returns a server over a control plane.
 func New(c Config) *Server {
 	s := &Server{
-		control: c.Control, store: c.Control.Store(), clock: c.Clock, log: c.Log, version: c.Version,
-		status: c.Status, token: c.Token, sealer: c.Sealer, buildLogs: c.BuildLogs, tasks: c.TaskSocket, mac: c.MAC, mux: http.NewServeMux(), closing: make(chan struct{}),
+		Reader: reader.New(c.Control, c.Clock, c.Log), version: c.Version, status: c.Status, sealer: c.Sealer, builds: c.BuildLogs, tasks: c.TaskSocket,
+		mux: http.NewServeMux(), closing: make(chan struct{}),
 	}
-	s.sessions = newSessions(c.MAC, c.Token, c.Clock, newLoggedOut(c.LoggedOut, c.Log, c.Clock))
-	s.address, s.hosts, s.origins = c.Address, map[string]bool{}, http.NewCrossOriginProtection()
-	for _, h := range c.Hosts {
-		s.hosts[strings.ToLower(h)] = true
-	}
+	s.guard = access.New(access.Config{
+		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
+	})
 	s.metrics = newMetrics(s)
 	s.metrics.registry.MustRegister(c.Collectors...)
-	s.guarded = guarded(s.serve, s.log, s.metrics.panics)
+	s.guarded = guarded(s.serve, s.Log, s.metrics.panics)
 	s.routes()
 	return s
 }
@@ -110,30 +100,19 @@ func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded(w, r) }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	task, p := s.taskOf(r)
-	var v *visit
-	if p == nil && task == nil {
-		v, p = s.authenticate(r)
-	}
+	r, done, p := s.guard.Admit(r)
 	if p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
-	if task != nil {
-		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, task))
-	}
-	if v != nil { // what it follows ends when it logs out
-		ctx, done := s.sessions.ended.during(r.Context(), v)
-		defer done()
-		r = r.WithContext(context.WithValue(ctx, visitKey{}, v))
-	}
+	defer done()
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		// What curl -d says unless told otherwise. There are no forms here, and
 		// nothing of a page of somebody else gets this far, so it can only mean JSON.
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if r, p = matching(r); p != nil {
-		writeProblem(w, p)
+	if r, p = request.WithCondition(r); p != nil {
+		problem.Write(w, p)
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -151,50 +130,34 @@ func (s *Server) Listener() *http.Server {
 		Handler:           s,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       idleMost,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return withPeer(ctx, plainConn(c), s.tasks) },
-		ConnState:         heardOf,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
+		ConnContext:       s.guard.WithPeer,
+		ConnState:         access.HeardOf,
 	}
 }
 
+// Bound is a listener of this server with a bound on its connections.
+func (s *Server) Bound(l net.Listener) net.Listener { return access.Bound(l, s.tasks) }
+
 func (s *Server) routes() {
-	frameworkErrors.Do(func() { huma.NewError = frameworkProblem })
+	frameworkErrors.Do(func() { huma.NewError = problem.Framework })
 	cfg := huma.DefaultConfig("Muster", s.version.API)
 	cfg.Info.Description = "AI workload orchestrator. Every state carries a reason (token), a message (sentence) and since when."
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", "/openapi"
 	cfg.CreateHooks = nil // no $schema links in bodies
 	s.api = humago.New(s.mux, cfg)
 	s.schemas()
-	s.workloadRoutes()
-	s.whyRoutes()
-	s.actionRoutes()
-	s.selfRoutes()
-	s.firstErrorRoute()
-	s.streamRoutes()
-	s.logPageRoutes()
-	s.taskPageRoute()
-	s.rowRoute()
-	s.overviewRoutes()
-	s.sessionRoutes()
+	workloads.Register(s.Reader, s.api)
+	logs.Register(s.Reader, s.api, s.builds, s.closing)
+	watch.Register(s.Reader, s.api, s.version.Version, s.closing)
+	s.guard.Register(s.api)
 	s.pages()
 	s.utilRoutes()
-	s.holdingsRoute()
-	s.clusterRoutes()
-	s.projectRoutes()
-	s.poolRoutes()
-	s.licenseRoutes()
-	s.reservationRoutes()
-	s.nodeRoutes()
-	s.organisationRoutes()
-	s.prospectRoute()
-	s.convertRoutes()
-	s.documentRoutes()
+	organisation.Register(s.Reader, s.api)
 	s.secretRoutes()
 	s.notificationRoutes()
-	s.templateRoutes()
-	s.usageRoutes()
-	s.measuredRoutes()
-	s.enterRoutes()
+	usage.Register(s.Reader, s.api)
+	enter.Register(s.Reader, s.api, s.mux, s.closing)
 	s.serverRoutes()
 	s.docs()
 }
@@ -209,9 +172,9 @@ func (s *Server) OpenAPI() ([]byte, error) { return s.api.OpenAPI().MarshalJSON(
 // and what only streams carry.
 func (s *Server) schemas() {
 	all := s.api.OpenAPI().Components.Schemas
-	all.Schema(typeOf[api.Time](), true, "Time")
+	all.Schema(reflect.TypeFor[api.Time](), true, "Time")
 	*all.Map()["Time"] = huma.Schema{Type: huma.TypeString, Format: "date-time", Description: "RFC 3339, in UTC, with microseconds"}
-	all.Schema(typeOf[api.Greeting](), true, "Greeting")
-	all.Schema(typeOf[api.Overview](), true, "Overview")
-	all.Schema(typeOf[api.LogPage](), true, "LogPage")
+	all.Schema(reflect.TypeFor[api.Greeting](), true, "Greeting")
+	all.Schema(reflect.TypeFor[api.Overview](), true, "Overview")
+	all.Schema(reflect.TypeFor[api.LogPage](), true, "LogPage")
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -44,7 +44,7 @@ func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	t.Helper()
 	w := &world{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl := controltest.Begin(t, control.Options{Deps: engine.Deps{Store: memstore.New(), Log: log, Images: true}, SampleEvery: 50 * time.Millisecond}, w.backend)
+	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log, Images: true}, SampleEvery: 50 * time.Millisecond}, w.backend)
 	w.server = server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Token: "secret", MAC: mac,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 const (
@@ -32,8 +33,8 @@ func (b *route) autoscale() {
 				continue
 			}
 			if n := w.want(now, a, wanted, load); n != wanted {
-				b.s.tell(b.ctx, engine.Scale(engine.ScaleRequest{
-					Ref: engine.Ref{ID: b.id}, Replicas: n, Actor: "autoscaler", Auto: true,
+				b.s.send(b.ctx, submission.Scale(submission.ScaleRequest{
+					Ref: draft.Ref{ID: b.id}, Replicas: n, Actor: "autoscaler", Auto: true,
 					Message: fmt.Sprintf("%d requests at once, %d for each replica", load, a.Concurrency),
 				}))
 			}

@@ -1,7 +1,6 @@
 package serviceproxy
 
 import (
-	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -10,16 +9,13 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/consequence"
 )
 
-// The defaults of a probe, as its fields document them. A replica that is not
-// ready yet is asked more often, so that it is used as soon as it can be.
 const (
-	probePeriod   = 2 * time.Second
-	probeTimeout  = time.Second
-	probeFailures = 3
-	probeEager    = 100 * time.Millisecond
+	// probeEager is how often a replica that is not ready yet is asked at least, so
+	// that it is used as soon as it can be.
+	probeEager = 100 * time.Millisecond
 	// unnamed is how long a replica whose document names no port is asked on the
 	// one in its $PORT. What has not listened there by then is none that is asked
 	// things, and is ready as it runs.
@@ -34,10 +30,7 @@ func (b *route) probe(ctx context.Context, r *replica) {
 		b.mu.Lock()
 		doc, task, was := b.doc, r.task, r.probed
 		b.mu.Unlock()
-		p := spec.Probe{}
-		if doc.Probe != nil {
-			p = *doc.Probe
-		}
+		p := doc.Readiness()
 		ok := b.answers(ctx, &task, doc, p)
 		if ctx.Err() != nil {
 			return
@@ -46,7 +39,7 @@ func (b *route) probe(ctx context.Context, r *replica) {
 		if ok {
 			failures = 0
 		}
-		now := ok || was && failures < cmp.Or(p.Failures, probeFailures)
+		now := ok || was && failures < p.Failures
 		if now != was {
 			b.mu.Lock()
 			if r.probed = now; now {
@@ -55,9 +48,9 @@ func (b *route) probe(ctx context.Context, r *replica) {
 			b.mu.Unlock()
 		}
 		if now != task.Ready {
-			b.s.tell(ctx, engine.Probed(map[core.TaskID]bool{task.ID: now}))
+			b.s.send(ctx, consequence.Probed(map[core.TaskID]bool{task.ID: now}))
 		}
-		wait := cmp.Or(time.Duration(p.Period), probePeriod)
+		wait := p.Period.Std()
 		if !now {
 			wait = min(wait, probeEager)
 		}
@@ -70,7 +63,7 @@ func (b *route) probe(ctx context.Context, r *replica) {
 
 // answers asks once.
 func (b *route) answers(ctx context.Context, t *core.Task, doc *spec.Document, p spec.Probe) bool {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(time.Duration(p.Timeout), probeTimeout))
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout.Std())
 	defer cancel()
 	port := target(t, doc)
 	e := b.s.enterer(t.Backend)

@@ -60,7 +60,7 @@ func (b *route) handler() http.Handler {
 	}
 	context.AfterFunc(b.ctx, transport.CloseIdleConnections)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rep, err := b.take(r.Context())
+		rep, err := b.acquire(r.Context())
 		if err != nil {
 			w.Header().Set("Retry-After", "5")
 			refuse(w, http.StatusServiceUnavailable, err.Error())
@@ -103,7 +103,7 @@ func (b *route) send(transport http.RoundTripper, r *http.Request) (*http.Respon
 		}
 		b.release(t.rep)
 		t.rep = nil
-		if t.rep, err = b.take(r.Context()); err != nil {
+		if t.rep, err = b.acquire(r.Context()); err != nil {
 			return nil, err
 		}
 	}
@@ -134,9 +134,9 @@ func (b *route) dial(ctx context.Context, host string) (net.Conn, error) {
 	return e.Dial(ctx, t.ID, target(t, doc))
 }
 
-// take reserves the ready replica with the fewest requests. Where none is
+// acquire reserves the ready replica with the fewest requests. Where none is
 // ready the request waits, which is also what brings one up from zero.
-func (b *route) take(ctx context.Context) (*replica, error) {
+func (b *route) acquire(ctx context.Context) (*replica, error) {
 	b.mu.Lock()
 	b.inflight++
 	b.peak = max(b.peak, b.inflight)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // route is the service of one workload.
@@ -122,7 +122,7 @@ func (b *route) serve(port int) {
 		return
 	}
 	if got := l.Addr().(*net.TCPAddr).Port; got != port {
-		b.s.tell(b.ctx, engine.Served(b.id, got))
+		b.s.send(b.ctx, submission.Served(b.id, got))
 	}
 	srv := &http.Server{Handler: b.handler(), ReadHeaderTimeout: 30 * time.Second}
 	stop := context.AfterFunc(b.ctx, func() { _ = srv.Close() })

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -79,7 +79,7 @@ func (s *Services) follow(ctx context.Context) error {
 	defer sub.Close()
 	found := map[core.WorkloadID]bool{}
 	for cursor := int64(0); ; {
-		page, err := s.control.Store().List(ctx, store.Query{Kinds: []lifecycle.Kind{lifecycle.Inference}, Live: true, Cursor: cursor, Limit: 500})
+		page, err := s.control.Store().List(ctx, store.Query{Kinds: lifecycle.KindsThat(lifecycle.Kind.Replicated), Live: true, Cursor: cursor, Limit: 500})
 		if err != nil {
 			return err
 		}
@@ -109,7 +109,7 @@ func (s *Services) follow(ctx context.Context) error {
 				return errBehind
 			}
 			for _, c := range changes {
-				if c.Workload.Kind == lifecycle.Inference {
+				if c.Workload.Kind.Replicated() {
 					s.show(ctx, c.Workload, c.Tasks)
 				}
 			}
@@ -128,7 +128,7 @@ func pointers(tasks []core.Task) []*core.Task {
 // show takes over what a workload is now.
 func (s *Services) show(ctx context.Context, w *core.Workload, tasks []*core.Task) {
 	b := s.all[w.ID]
-	serves := w.Phase == lifecycle.Starting || w.Phase == lifecycle.Running || w.Phase == lifecycle.Restarting
+	serves := w.Phase.Active()
 	switch {
 	case !serves:
 		s.drop(w.ID)
@@ -157,10 +157,10 @@ func (s *Services) enterer(name string) backend.Enterer {
 	return nil
 }
 
-// tell runs a command until it is stored.
-func (s *Services) tell(ctx context.Context, c engine.Command) {
+// send runs a command until it is stored.
+func (s *Services) send(ctx context.Context, work draft.Work) {
 	for wait := 50 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 5*time.Second) {
-		if _, err := s.control.Do(ctx, c); err == nil || !retryable(err) {
+		if err := s.control.Apply(ctx, work); err == nil || !retryable(err) {
 			return
 		}
 		select {
@@ -171,6 +171,6 @@ func (s *Services) tell(ctx context.Context, c engine.Command) {
 }
 
 func retryable(err error) bool {
-	var e *engine.Error
-	return !errors.As(err, &e) || e.Code == engine.CodeUnavailable || e.Code == engine.CodeFull
+	var e *draft.Error
+	return !errors.As(err, &e) || e.Code == draft.CodeUnavailable || e.Code == draft.CodeFull
 }

@@ -20,7 +20,8 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/serviceproxy"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -83,7 +84,7 @@ func newWorld(t *testing.T, handler func(core.TaskID) http.Handler) *world {
 	t.Helper()
 	p := &site{Backend: fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, 0, "")}), servers: map[core.TaskID]*httptest.Server{}, handler: handler}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl := controltest.Begin(t, control.Options{Deps: engine.Deps{Store: memstore.New(), Log: log, Port: func() int { return 1 }}}, p)
+	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log, Port: func() int { return 1 }}}, p)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log}).Run(ctx) })
@@ -107,13 +108,11 @@ func (w *world) document(text string) *spec.Document {
 	return doc
 }
 
-func (w *world) do(c engine.Command) any {
+func (w *world) do(c draft.Work) {
 	w.t.Helper()
-	v, err := w.ctl.Do(w.t.Context(), c)
-	if err != nil {
+	if err := w.ctl.Apply(w.t.Context(), c); err != nil {
 		w.t.Fatal(err)
 	}
-	return v
 }
 
 func (w *world) workload() (*core.Workload, []core.Task) {
@@ -186,7 +185,7 @@ func TestBalancesOverReadyReplicas(t *testing.T) {
 		})
 	})
 	bad.Store(1, true)
-	w.do(engine.Submit(engine.Submission{Doc: w.document("replicas: 3\nports: [8080]\nprobe: {path: /healthz, period: 50ms, failures: 1}\n"), User: "u", Actor: "user:u"}))
+	w.do(submission.Submit(submission.Submission{Doc: w.document("replicas: 3\nports: [8080]\nprobe: {path: /healthz, period: 50ms, failures: 1}\n"), User: "u", Actor: "user:u"}))
 	x := w.until("two are ready", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 2 && x.ServicePort > 0 })
 	if x.Phase != lifecycle.Running || len(x.Conditions) == 0 || x.Conditions[0].Type != lifecycle.Degraded {
 		t.Errorf("with 2 of 3 ready it is %s with %+v, want Running and Degraded", x.Phase, x.Conditions)
@@ -213,7 +212,7 @@ func TestBalancesOverReadyReplicas(t *testing.T) {
 func TestAReplicaWithoutAPortIsReadyAsItRuns(t *testing.T) {
 	for ports, phase := range map[string]lifecycle.Phase{"": lifecycle.Running, "ports: [8080]\n": lifecycle.Starting} {
 		w := newWorld(t, nil) // nobody listens
-		w.do(engine.Submit(engine.Submission{Doc: w.document("replicas: 2\n" + ports), User: "u", Actor: "user:u"}))
+		w.do(submission.Submit(submission.Submission{Doc: w.document("replicas: 2\n" + ports), User: "u", Actor: "user:u"}))
 		w.until("both run", func(_ *core.Workload, ts []core.Task) bool {
 			return len(ts) == 2 && ts[0].State == core.TaskRunning && ts[1].State == core.TaskRunning
 		})
@@ -222,7 +221,11 @@ func TestAReplicaWithoutAPortIsReadyAsItRuns(t *testing.T) {
 			continue
 		}
 		x, _ := w.workload()
-		all := w.do(engine.Explain([]core.WorkloadID{x.ID})).(map[core.WorkloadID]engine.Pending)[x.ID].Reasons
+		pending, err := w.ctl.Explain(t.Context(), []core.WorkloadID{x.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := pending[x.ID].Reasons
 		if x.Phase != phase || len(all) != 1 || all[0].Token != schedule.Initializing || !strings.Contains(all[0].Note, "replica 0 on n runs, but its port") || all[0].Tasks != 2 {
 			t.Errorf("with a port it is %s, for %+v", x.Phase, all)
 		}
@@ -237,7 +240,7 @@ func TestScalesToZeroAndUpOnARequest(t *testing.T) {
 			fmt.Fprint(rw, id.Index)
 		})
 	})
-	w.do(engine.Submit(engine.Submission{Doc: w.document("replicas: 0\nports: [8080]\nautoscale: {min: 0, max: 3, concurrency: 2, scaleDown: 1s}\n"), User: "u", Actor: "user:u"}))
+	w.do(submission.Submit(submission.Submission{Doc: w.document("replicas: 0\nports: [8080]\nautoscale: {min: 0, max: 3, concurrency: 2, scaleDown: 1s}\n"), User: "u", Actor: "user:u"}))
 	x := w.until("it runs without a replica", func(x *core.Workload, ts []core.Task) bool {
 		return x.Phase == lifecycle.Running && len(ts) == 0 && x.ServicePort > 0
 	})
@@ -271,7 +274,7 @@ func TestScalesToZeroAndUpOnARequest(t *testing.T) {
 
 func TestRollingUpdateLosesNoRequest(t *testing.T) {
 	w := newWorld(t, named)
-	w.do(engine.Submit(engine.Submission{Doc: w.document("replicas: 3\nports: [8080]\n"), User: "u", Actor: "user:u"}))
+	w.do(submission.Submit(submission.Submission{Doc: w.document("replicas: 3\nports: [8080]\n"), User: "u", Actor: "user:u"}))
 	x := w.until("all are ready", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 3 && x.ServicePort > 0 })
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -290,7 +293,7 @@ func TestRollingUpdateLosesNoRequest(t *testing.T) {
 			}
 		})
 	}
-	w.do(engine.Update(engine.UpdateRequest{Ref: engine.Ref{ID: x.ID}, Doc: w.document("replicas: 3\nports: [8080]\nenv: {V: '2'}\n"), Actor: "user:u"}))
+	w.do(submission.Update(submission.UpdateRequest{Ref: draft.Ref{ID: x.ID}, Doc: w.document("replicas: 3\nports: [8080]\nenv: {V: '2'}\n"), Actor: "user:u"}))
 	updating := false
 	w.until("all are of the new generation", func(x *core.Workload, ts []core.Task) bool {
 		fresh := 0
@@ -313,7 +316,7 @@ func TestRollingUpdateLosesNoRequest(t *testing.T) {
 
 func TestAddressStaysOverARestartOfTheServices(t *testing.T) {
 	w := newWorld(t, named)
-	w.do(engine.Submit(engine.Submission{Doc: w.document("ports: [8080]\n"), User: "u", Actor: "user:u"}))
+	w.do(submission.Submit(submission.Submission{Doc: w.document("ports: [8080]\n"), User: "u", Actor: "user:u"}))
 	x := w.until("it is served", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 1 && x.ServicePort > 0 })
 	ctx, cancel := context.WithCancel(t.Context())
 	second := make(chan struct{})
@@ -354,7 +357,7 @@ func closing(core.TaskID) http.Handler {
 // way, if only its end has not been looked at, is not cut.
 func TestAnswersAreWhole(t *testing.T) {
 	w := newWorld(t, closing)
-	w.do(engine.Submit(engine.Submission{Doc: w.document("replicas: 1\n")}))
+	w.do(submission.Submit(submission.Submission{Doc: w.document("replicas: 1\n")}))
 	port := w.until("it is ready", func(x *core.Workload, tasks []core.Task) bool { return x.ServicePort > 0 && ready(tasks) == 1 }).ServicePort
 	url := fmt.Sprintf("http://127.0.0.1:%d/", port)
 	client := &http.Client{Timeout: within, Transport: &http.Transport{}} // it keeps its connections, unlike the replica

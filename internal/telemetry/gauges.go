@@ -9,7 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/timeseries"
 )
 
@@ -115,7 +115,7 @@ func (g *Gauges) Collect(ch chan<- prometheus.Metric) {
 }
 
 // runs tells of workloads. Projects beyond the bound are told together.
-func (s sink) runs(n *engine.Census) {
+func (s sink) runs(n *report.Census) {
 	type key struct{ project, other string }
 	states, reasons, gpus := map[key]int{}, map[key]int{}, map[string]int{}
 	named := names{}
@@ -148,7 +148,7 @@ type holder struct {
 }
 
 // devices tells of GPUs.
-func (s sink) devices(n *engine.Census) {
+func (s sink) devices(n *report.Census) {
 	type key struct{ pool, product, state string }
 	held := map[[2]string]*holder{}
 	for _, h := range n.Holdings {
@@ -159,7 +159,7 @@ func (s sink) devices(n *engine.Census) {
 			held[k] = x
 		}
 		x.shared = x.shared || x.run != h.Name || x.project != string(h.Project)
-		if h.Use == engine.UseIdle {
+		if h.Use == report.UseIdle {
 			x.idle += h.Milli
 		} else {
 			x.busy += h.Milli
@@ -205,7 +205,7 @@ func (s sink) devices(n *engine.Census) {
 
 // device passes on how a GPU fares, under the names that dcgm-exporter has made
 // common.
-func (s sink) device(node *engine.NodeState, d *core.Device, x *holder) {
+func (s sink) device(node *report.NodeState, d *core.Device, x *holder) {
 	of := control.SeriesOfDevice(node.ID, d.ID)
 	labels := []string{strconv.Itoa(d.Index), d.ID, d.Product, string(node.ID), x.project, x.run}
 	show := func(name, metric string, unit float64) (float64, bool) {
@@ -228,11 +228,11 @@ func (s sink) device(node *engine.NodeState, d *core.Device, x *holder) {
 func (s sink) standings() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	v, err := s.g.control.Do(ctx, engine.Standings())
+	all, err := control.Do(ctx, s.g.control, report.Standings())
 	if err != nil {
 		return
 	}
-	for i, x := range v.([]engine.Standing) {
+	for i, x := range all {
 		if i == LabelsMost {
 			return
 		}

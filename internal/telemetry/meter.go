@@ -9,7 +9,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/report"
 )
 
 // Meter counts what happens; it is a control.Meter and a prometheus.Collector.
@@ -26,7 +27,7 @@ type Meter struct {
 }
 
 var (
-	_ engine.Meter         = (*Meter)(nil)
+	_ draft.Meter          = (*Meter)(nil)
 	_ prometheus.Collector = (*Meter)(nil)
 )
 
@@ -102,7 +103,7 @@ func (n names) of(name string) string {
 }
 
 // Committed implements control.Meter.
-func (m *Meter) Committed(changes []engine.Change) {
+func (m *Meter) Committed(changes []draft.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range changes {
@@ -119,7 +120,7 @@ func (m *Meter) Committed(changes []engine.Change) {
 }
 
 // step counts one transition.
-func (m *Meter) step(ch *engine.Change, t *core.Transition) {
+func (m *Meter) step(ch *draft.Change, t *core.Transition) {
 	w := ch.Workload
 	project := m.projects.of(string(w.Project))
 	if t.From == lifecycle.None && t.Event == lifecycle.Submit {
@@ -148,7 +149,7 @@ func (m *Meter) step(ch *engine.Change, t *core.Transition) {
 
 // lost is the GPU time that has to be spent again of the attempt that a transition
 // has ended, in seconds.
-func lost(ch *engine.Change, t *core.Transition) float64 {
+func lost(ch *draft.Change, t *core.Transition) float64 {
 	attempt := t.Attempt
 	if t.To == lifecycle.Queued || t.To == lifecycle.Backoff { // the next attempt has begun with it
 		attempt = attemptBefore(ch, t)
@@ -168,7 +169,7 @@ func lost(ch *engine.Change, t *core.Transition) float64 {
 }
 
 // attemptBefore is the attempt that a transition has ended.
-func attemptBefore(ch *engine.Change, t *core.Transition) int {
+func attemptBefore(ch *draft.Change, t *core.Transition) int {
 	for _, k := range ch.Former {
 		if k.ID.Attempt < t.Attempt {
 			return t.Attempt - 1
@@ -187,13 +188,13 @@ func (m *Meter) Planned(took time.Duration) { m.cycle.Observe(took.Seconds()) }
 func (m *Meter) Estimated(off time.Duration) { m.estimate.Observe(off.Seconds()) }
 
 // Counted implements control.Meter.
-func (m *Meter) Counted(n *engine.Census, span time.Duration) {
+func (m *Meter) Counted(n *report.Census, span time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range n.Holdings {
 		h := &n.Holdings[i]
 		kind := "productive"
-		if h.Use == engine.UseIdle {
+		if h.Use == report.UseIdle {
 			kind = "idle"
 		}
 		m.gpuSeconds.WithLabelValues(m.projects.of(string(h.Project)), kind).Add(span.Seconds() * float64(h.Milli) / 1000)

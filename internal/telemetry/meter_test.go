@@ -19,7 +19,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/telemetry"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -40,7 +41,7 @@ func open(t *testing.T, gpus int) *place {
 	t.Helper()
 	p := fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 64000, 64<<30, gpus, "A100")})
 	meter, begun := telemetry.NewMeter(), time.Now()
-	ctl := controltest.Begin(t, control.Options{Deps: engine.Deps{
+	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{
 		Store: memstore.New(), Elapsed: func() time.Duration { return time.Since(begun) }, Images: true, Meter: meter,
 	}, SampleEvery: 20 * time.Millisecond}, p)
 	reg := prometheus.NewRegistry()
@@ -54,11 +55,11 @@ func (x *place) submit(doc string) *core.Workload {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	v, err := x.ctl.Do(context.Background(), engine.Submit(engine.Submission{Doc: d, User: "u", Actor: "user:u"}))
+	made, err := control.Do(context.Background(), x.ctl, submission.Submit(submission.Submission{Doc: d, User: "u", Actor: "user:u"}))
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	return v.(*engine.Submitted).Workload
+	return made.Workload
 }
 
 func (x *place) await(what string, cond func() bool) {

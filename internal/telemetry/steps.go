@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // The steps of an attempt, from its submission to its end.
@@ -62,7 +62,7 @@ func newWalker() *walker { return &walker{live: map[core.WorkloadID]at{}} }
 
 // walk returns the steps that a change has ended. Those that began before the
 // walker did are not told: nobody knows when.
-func (w *walker) walk(ch *engine.Change) []Step {
+func (w *walker) walk(ch *draft.Change) []Step {
 	id := ch.Workload.ID
 	now, known := w.live[id]
 	var out []Step

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // TraceOptions say where traces go.
@@ -118,7 +118,7 @@ func (t *Tracer) Run(ctx context.Context, c *control.Control) {
 		select {
 		case <-ctx.Done():
 			for changes := range drained(sub.C) {
-				t.take(changes)
+				t.record(changes)
 			}
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer cancel()
@@ -130,7 +130,7 @@ func (t *Tracer) Run(ctx context.Context, c *control.Control) {
 				t.walker = newWalker()
 				continue
 			}
-			t.take(changes)
+			t.record(changes)
 			if len(t.queue) < spansBatch {
 				continue
 			}
@@ -144,8 +144,8 @@ func (t *Tracer) Run(ctx context.Context, c *control.Control) {
 }
 
 // drained yields what is in a channel already.
-func drained(c <-chan []engine.Change) func(func([]engine.Change) bool) {
-	return func(yield func([]engine.Change) bool) {
+func drained(c <-chan []draft.Change) func(func([]draft.Change) bool) {
+	return func(yield func([]draft.Change) bool) {
 		for {
 			select {
 			case x, ok := <-c:
@@ -159,8 +159,8 @@ func drained(c <-chan []engine.Change) func(func([]engine.Change) bool) {
 	}
 }
 
-// take makes spans of what has ended.
-func (t *Tracer) take(changes []engine.Change) {
+// record makes spans of what has ended.
+func (t *Tracer) record(changes []draft.Change) {
 	for i := range changes {
 		ch := &changes[i]
 		for _, s := range t.walker.walk(ch) {

@@ -22,7 +22,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/telemetry"
 )
 
@@ -168,7 +169,7 @@ func TestWhatIsRunAgainIsToldOnce(t *testing.T) {
 		return all
 	}
 	x.await("the first root has come", func() bool { return len(roots()) == 1 })
-	if _, err := x.ctl.Do(t.Context(), engine.Restart(engine.Ref{ID: w.ID}, "user:u")); err != nil {
+	if err := x.ctl.Apply(t.Context(), submission.Restart(draft.Ref{ID: w.ID}, "user:u")); err != nil {
 		t.Fatal(err)
 	}
 	x.await("the second root has come", func() bool { return len(roots()) == 2 })

@@ -25,7 +25,7 @@ func TestTheImageRunsInOurContainers(t *testing.T) {
 	t.Parallel()
 	needs(t, "runc")
 	if os.Getuid() != 0 {
-		t.Skip("containers need root")
+		t.Skip("this takes root: runc makes containers for root only")
 	}
 	r := made(t)
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ func needs(t *testing.T, names ...string) {
 			if os.Getenv("CI") != "" {
 				t.Fatal(err)
 			}
-			t.Skip(err)
+			t.Skipf("this takes %s, which scripts/packages installs where it may: %v", name, err)
 		}
 	}
 }
@@ -28,7 +28,7 @@ func TestTheDebianPackageIsInstalledAndRuns(t *testing.T) {
 	t.Parallel()
 	needs(t, "dpkg", "dpkg-deb")
 	if os.Getuid() != 0 {
-		t.Skip("dpkg gives files to root: this has to be root")
+		t.Skip("this takes root: dpkg gives files to root")
 	}
 	r := made(t)
 	file := filepath.Join(r.out, r.name("linux_"+runtime.GOARCH+".deb"))

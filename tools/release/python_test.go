@@ -34,7 +34,7 @@ func TestTheWheelIsInstalled(t *testing.T) {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("scripts/packages installs what this needs: %s", out)
 		}
-		t.Skipf("scripts/packages installs what this needs: %s", out)
+		t.Skipf("this takes Python's build, setuptools, wheel and ensurepip; scripts/packages installs them: %s", out)
 	}
 	r := made(t)
 	env := filepath.Join(t.TempDir(), "env")

@@ -46,7 +46,7 @@ func here(t *testing.T) *release {
 func made(t *testing.T) *release {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("servers are built on Linux")
+		t.Skipf("this takes Linux, on which servers are built, and runs on %s: run it in a container or on another machine", runtime.GOOS)
 	}
 	once.Do(func() {
 		shared = here(t)

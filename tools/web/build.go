@@ -61,6 +61,7 @@ func bundle(web, out, entry string, format api.Format) api.BuildResult {
 		MinifySyntax:      true,
 		MinifyWhitespace:  true,
 		MinifyIdentifiers: true,
+		MangleProps:       `^\$[a-z]\w+$`, // keys of texts (src/texts): their length is not sent
 		Charset:           api.CharsetUTF8,
 		LegalComments:     api.LegalCommentsNone, // licences.txt has them whole
 		Plugins:           []api.Plugin{screens(web)},

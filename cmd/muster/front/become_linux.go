@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/doctor"
 	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/program"
 )
@@ -32,6 +33,12 @@ var server = program.Server{
 			return cli.Salvaged{}, refuse("there is no database: "+what, "name the data directory of the server with --data-dir")
 		}
 		return cli.Salvaged{}, become(dir)
+	},
+	Examine: func(_ context.Context, q cli.ClusterQuestion) ([]doctor.Check, error) {
+		if err := os.MkdirAll(q.DataDir, 0o700); err != nil {
+			return nil, fmt.Errorf("the data directory cannot be made: %w", err)
+		}
+		return nil, become(q.DataDir)
 	},
 }
 

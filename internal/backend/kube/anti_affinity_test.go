@@ -18,7 +18,7 @@ func TestOthersKeepTasksAway(t *testing.T) {
 	p, a := testBackend(t)
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
 	for name, in := range map[string]string{"n": "b", "n2": "b", "m": "a"} {
-		p.nodes.Seen(zoned(name, in))
+		p.NodeInfo.Seen(zoned(name, in))
 	}
 	lonely := outsiderPod("lonely", nil)
 	lonely.Spec.SchedulerName, lonely.Spec.NodeName = "default-scheduler", "n2"
@@ -26,8 +26,8 @@ func TestOthersKeepTasksAway(t *testing.T) {
 		TopologyKey: zone, NamespaceSelector: &metav1.LabelSelector{},
 		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "noisy"}},
 	})(lonely)
-	p.podSeen(lonely, false)
-	p.nodes.Changes()
+	p.pods.Seen(lonely, false)
+	p.NodeInfo.Changes()
 	task := taskIn("speech")
 	task.About.Labels = map[string]string{"team": "noisy"}
 	if err := p.Start(t.Context(), []backend.Assignment{task}); err != nil {
@@ -37,7 +37,7 @@ func TestOthersKeepTasksAway(t *testing.T) {
 		t.Errorf("beside it: %+v", o)
 	}
 	label := core.UnwelcomeLabel(task.ID.Workload)
-	changed, _ := p.nodes.Changes()
+	changed, _ := p.NodeInfo.Changes()
 	if len(changed) != 2 || changed[0].ID != "n" || changed[0].Labels[label] != core.OutOfReach || changed[1].ID != "n2" || changed[1].Labels[label] != core.OutOfReach {
 		t.Errorf("nodes say %+v", changed)
 	}
@@ -52,9 +52,9 @@ func TestOthersKeepTasksAway(t *testing.T) {
 	if err := p.Start(t.Context(), []backend.Assignment{quiet}); err != nil || p.state(quiet.ID).State == core.TaskFailed {
 		t.Errorf("one that it does not mean: %v, %+v", err, p.state(quiet.ID))
 	}
-	p.nodes.Changes()
-	p.podGone(lonely, false)
-	if changed, _ := p.nodes.Changes(); len(changed) != 2 || changed[0].Labels[label] != "" || changed[1].Labels[label] != "" {
+	p.NodeInfo.Changes()
+	p.pods.Gone(lonely, false)
+	if changed, _ := p.NodeInfo.Changes(); len(changed) != 2 || changed[0].Labels[label] != "" || changed[1].Labels[label] != "" {
 		t.Errorf("once it has gone nodes say %+v", changed)
 	}
 }

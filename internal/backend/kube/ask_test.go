@@ -10,8 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/nodeinfo"
+	"github.com/musterhq/muster/internal/backend/kube/podgroup"
+	"github.com/musterhq/muster/internal/backend/kube/podspec"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
@@ -32,7 +35,7 @@ func TestWhatAPodAsksFor(t *testing.T) {
 		{Name: "c", Resources: corev1.ResourceRequirements{Requests: amounts("cpu", "500m", "memory", "1Gi", "ephemeral-storage", "10Gi"), Limits: amounts("nvidia.com/gpu", "2", "rdma/hca", "1")}},
 		{Name: "d", Resources: corev1.ResourceRequirements{Limits: amounts("cpu", "1", "hugepages-2Mi", "4Mi")}, Ports: []corev1.ContainerPort{{ContainerPort: 80, HostPort: 8080}}},
 	}
-	n, _, bars := asks(pod)
+	n, _, bars := podgroup.Asks(pod)
 	if bars != "" || n.CPU != 1500 || n.Memory != 1<<30 || n.GPU.Count != 2 {
 		t.Errorf("%+v, %q", n, bars)
 	}
@@ -40,12 +43,12 @@ func TestWhatAPodAsksFor(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	pod.Spec.Containers[1].Resources.Limits = amounts("amd.com/gpu", "1")
-	if _, _, bars := asks(pod); !strings.Contains(bars, "nvidia and amd") {
+	if _, _, bars := podgroup.Asks(pod); !strings.Contains(bars, "nvidia and amd") {
 		t.Errorf("of two sorts: %q", bars)
 	}
 	pod.Spec.Containers[1].Resources.Limits = nil
 	pod.Spec.Containers[0].Resources.Limits = amounts("nvidia.com/mig-1g.10gb", "2")
-	if n, _, _ := asks(pod); n.GPU.MIG != "1g.10gb=2" {
+	if n, _, _ := podgroup.Asks(pod); n.GPU.MIG != "1g.10gb=2" {
 		t.Errorf("partitions: %+v", n.GPU)
 	}
 }
@@ -91,12 +94,12 @@ func TestGPUsOfEveryMakerAreAskedForByName(t *testing.T) {
 		c.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: vendor}, Status: corev1.NodeStatus{Allocatable: amounts(name, "4")}})
 		pod := outsiderPod("a", nil)
 		pod.Spec.Containers[0].Resources.Limits = amounts(name, "2")
-		n, w, bars := asks(pod)
+		n, w, bars := podgroup.Asks(pod)
 		if bars != "" || n.GPU.Count != 2 || fmt.Sprint(w.Terms) != "[{muster.dev/gpu-vendor In ["+vendor+"]}]" {
 			t.Errorf("%s: it asks for %+v at %+v, %q", vendor, n, w, bars)
 		}
 		a := backend.Assignment{Devices: []core.Share{{Index: 0, Milli: 1000}, {Index: 1, Milli: 1000}}}
-		if got := requirements(&a, c.GpuResource(vendor)).Limits; len(got) != 1 || resources.Count(got, corev1.ResourceName(name)) != 2 {
+		if got := podspec.Requirements(&a, c.GpuResource(vendor)).Limits; len(got) != 1 || resources.Count(got, corev1.ResourceName(name)) != 2 {
 			t.Errorf("%s: a task of ours asks for %v", vendor, got)
 		}
 	}
@@ -145,11 +148,11 @@ func TestWhereAPodMayGo(t *testing.T) {
 		pod := outsiderPod("a", nil)
 		pod.Labels, c.spec.SchedulerName = map[string]string{"app": "a"}, naming.SchedulerName
 		pod.Spec = c.spec
-		slimmed, err := trimPod(pod)
+		slimmed, err := cluster.TrimPod(pod)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, w, bars := asks(slimmed.(*corev1.Pod))
+		_, w, bars := podgroup.Asks(slimmed.(*corev1.Pod))
 		if got := fmt.Sprint(w.Terms, w.Any, w.Tolerations); c.bars == "" && (got != c.want || bars != "") || (c.bars == "") != (bars == "") || !strings.Contains(bars, c.bars) {
 			t.Errorf("%s: %s, %q; want %s, %q", name, got, bars, c.want, c.bars)
 		}
@@ -159,7 +162,7 @@ func TestWhereAPodMayGo(t *testing.T) {
 	}
 	part := outsiderPod("p", nil)
 	part.Annotations = map[string]string{"gpu-fraction": "0.5"}
-	if _, _, bars := asks(part); !strings.Contains(bars, "gpu-fraction") {
+	if _, _, bars := podgroup.Asks(part); !strings.Contains(bars, "gpu-fraction") {
 		t.Errorf("a part of a GPU: %q", bars)
 	}
 }
@@ -199,7 +202,7 @@ func TestWhatBecomesOfAMember(t *testing.T) {
 
 func TestNamesOfTheClusterBecomeNamesOfWorkloads(t *testing.T) {
 	for in, want := range map[string]string{"train": "train", "a.b.c": "a-b-c", "Train": "train", "": "w", strings.Repeat("x", 80): strings.Repeat("x", 45)} {
-		if got := workloadName(in); got != want {
+		if got := podgroup.WorkloadName(in); got != want {
 			t.Errorf("%q becomes %q, want %q", in, got, want)
 		}
 	}

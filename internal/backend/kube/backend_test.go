@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/backendtest"
@@ -34,7 +35,7 @@ func (p placed) Start(ctx context.Context, tasks []backend.Assignment) error {
 
 func openOn(t *testing.T, c *kubetest.Cluster, node, logs string) placed {
 	t.Helper()
-	p, err := Open(Options{Config: c.Config, LogDir: logs, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p, err := Open(cluster.Options{Config: c.Config, LogDir: logs, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -23,7 +24,7 @@ func TestClaimsOnARealKubelet(t *testing.T) {
 	t.Parallel()
 	k := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	node := k.Node(t, "driver", 0, dra.Driver+"=3")
-	p, err := Open(Options{Config: k.Config, LogDir: t.TempDir()})
+	p, err := Open(cluster.Options{Config: k.Config, LogDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,13 +45,13 @@ func TestClaimsOnARealKubelet(t *testing.T) {
 	for name, devices := range want {
 		id := core.TaskID{Workload: core.WorkloadID(name)}
 		kubetest.Eventually(t, name+" runs", func() error {
-			if x, _ := p.tasks.get(id); x.seen.State != core.TaskRunning {
-				return fmt.Errorf("it is %+v", x.seen)
+			if x, _ := p.pods.Tasks.Get(id); x.Seen.State != core.TaskRunning {
+				return fmt.Errorf("it is %+v", x.Seen)
 			}
 			return nil
 		})
-		x, _ := p.tasks.get(id)
-		c, err := claims.Get(t.Context(), x.name, metav1.GetOptions{})
+		x, _ := p.pods.Tasks.Get(id)
+		c, err := claims.Get(t.Context(), x.Name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/dra"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -111,7 +112,7 @@ func TestClaimsAreCounted(t *testing.T) {
 	d.suggestion(t, driver, 1, 0, 1, 2, 3)
 	d.take(t, "before", plugin, false, "gpu-0")
 
-	p, err := Open(Options{Config: k.Config, LogDir: t.TempDir()})
+	p, err := Open(cluster.Options{Config: k.Config, LogDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,20 +173,20 @@ func (d drivers) ours(t *testing.T, p *Backend, driver string) {
 		t.Fatal(err)
 	}
 	kubetest.Eventually(t, "it runs", func() error {
-		if x, _ := p.tasks.get(a.ID); x.seen.State != core.TaskRunning || !x.bound {
-			return fmt.Errorf("it is %+v", x.seen)
+		if x, _ := p.pods.Tasks.Get(a.ID); x.Seen.State != core.TaskRunning || !x.Bound {
+			return fmt.Errorf("it is %+v", x.Seen)
 		}
 		return nil
 	})
-	x, _ := p.tasks.get(a.ID)
-	pod, err := d.Client.CoreV1().Pods(x.space).Get(t.Context(), x.name, metav1.GetOptions{})
+	x, _ := p.pods.Tasks.Get(a.ID)
+	pod, err := d.Client.CoreV1().Pods(x.Space).Get(t.Context(), x.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := pod.Spec.Containers[0].Resources; len(c.Claims) != 1 || len(c.Limits) != 0 || len(pod.Spec.ResourceClaims) != 1 {
 		t.Errorf("it asks for %+v by %+v", c, pod.Spec.ResourceClaims)
 	}
-	claim, err := d.Client.ResourceV1().ResourceClaims(x.space).Get(t.Context(), *pod.Spec.ResourceClaims[0].ResourceClaimName, metav1.GetOptions{})
+	claim, err := d.Client.ResourceV1().ResourceClaims(x.Space).Get(t.Context(), *pod.Spec.ResourceClaims[0].ResourceClaimName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +200,8 @@ func (d drivers) ours(t *testing.T, p *Backend, driver string) {
 		t.Fatal(err)
 	}
 	kubetest.Eventually(t, "a part is refused", func() error {
-		if x, _ := p.tasks.get(a.ID); x.seen.State != core.TaskFailed || !strings.Contains(x.seen.Message, "device plugin") {
-			return fmt.Errorf("it is %+v", x.seen)
+		if x, _ := p.pods.Tasks.Get(a.ID); x.Seen.State != core.TaskFailed || !strings.Contains(x.Seen.Message, "device plugin") {
+			return fmt.Errorf("it is %+v", x.Seen)
 		}
 		return nil
 	})

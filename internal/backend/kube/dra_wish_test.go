@@ -166,12 +166,12 @@ func TestClaimsOfOthersThatAreNotKnown(t *testing.T) {
 // them are told when that changes.
 func TestPodsShareAClaim(t *testing.T) {
 	p, _ := testBackend(t)
-	x := p.groups
+	x := p.pods.Groups
 	claim := wishFor("c", 1)
-	x.classSeen(dra.Driver, gpuClass())
-	x.claimSeen(claim)
+	x.ClassSeen(dra.Driver, gpuClass())
+	x.ClaimSeen(claim)
 	for _, name := range []string{"a", "b"} {
-		p.podSeen(wishing(name, "c"), false)
+		p.pods.Seen(wishing(name, "c"), false)
 	}
 	is := func(name string, gpus int, bars string) {
 		t.Helper()
@@ -185,21 +185,21 @@ func TestPodsShareAClaim(t *testing.T) {
 	held := claim.DeepCopy()
 	given(held, "n")
 	held.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "other", UID: "other"}}
-	x.news(false)
-	x.claimSeen(held)
-	x.look(t.Context())
-	x.busy = false
-	news, _ := x.news(false)
+	x.News(false)
+	x.ClaimSeen(held)
+	x.Look(t.Context())
+	x.Busy = false
+	news, _ := x.News(false)
 	if len(news.Changed) != 2 {
 		t.Errorf("told are %+v", news.Changed)
 	}
 	is("a", 0, "")
 	is("b", 0, "")
-	x.claimSeen(claim)
-	p.podGone(wishing("a", "c"), false)
+	x.ClaimSeen(claim)
+	p.pods.Gone(wishing("a", "c"), false)
 	is("b", 1, "")
-	x.claimGone(claim)
+	x.ClaimGone(claim)
 	is("b", 0, "is not there")
-	x.claimSeen(claim)
+	x.ClaimSeen(claim)
 	is("b", 1, "")
 }

@@ -6,10 +6,7 @@ import (
 	"io"
 	"net"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/backend/kube/podexec"
 	"github.com/musterhq/muster/internal/core"
 )
 
@@ -17,48 +14,36 @@ var _ backend.Enterer = (*Backend)(nil)
 
 // Exec implements backend.Enterer.
 func (p *Backend) Exec(ctx context.Context, id core.TaskID, o backend.ExecOptions) (int, error) {
-	t, err := p.enter(ctx, id)
+	t, err := p.pods.Target(ctx, id)
 	if err != nil {
 		return 0, fmt.Errorf("exec in task %s: %w", id, err)
 	}
 	if len(o.Argv) == 0 {
 		return 0, fmt.Errorf("exec in task %s: command is empty; give a program", id)
 	}
-	code, err := p.containers().Exec(ctx, t, o)
+	code, err := p.pods.Containers().Exec(ctx, t, o)
 	if err != nil {
 		return 0, fmt.Errorf("exec in task %s: %w", id, err)
 	}
 	return code, nil
 }
 
-// enter is the container of a task that runs.
-func (p *Backend) enter(ctx context.Context, id core.TaskID) (podexec.Target, error) {
-	if err := p.sync(ctx); err != nil {
-		return podexec.Target{}, err
-	}
-	t, ok := p.tasks.get(id)
-	if !ok || t.seen.State != core.TaskRunning || !t.there {
-		return podexec.Target{}, backend.ErrNotRunning
-	}
-	return podexec.Target{Namespace: t.space, Pod: t.name, UID: t.uid, Container: t.runs(), Task: id}, nil
-}
-
 // Attach implements backend.Enterer. Of a task that takes input, output is what
 // comes from now on; of any other it is that of the log, from the beginning of
 // its unfinished line.
 func (p *Backend) Attach(ctx context.Context, id core.TaskID, s backend.Streams) error {
-	t, err := p.enter(ctx, id)
+	t, err := p.pods.Target(ctx, id)
 	if err != nil {
 		return fmt.Errorf("attach to task %s: %w", id, err)
 	}
-	stdin, tty, err := p.containers().Input(ctx, t)
+	stdin, tty, err := p.pods.Containers().Input(ctx, t)
 	if err != nil {
 		return fmt.Errorf("attach to task %s: %w", id, err)
 	}
 	if !stdin {
 		return p.watchOutput(ctx, id, s)
 	}
-	if err := p.containers().Attach(ctx, t, tty, s); err != nil {
+	if err := p.pods.Containers().Attach(ctx, t, tty, s); err != nil {
 		return fmt.Errorf("attach to task %s: %w", id, err)
 	}
 	return nil
@@ -73,7 +58,7 @@ func (p *Backend) watchOutput(ctx context.Context, id core.TaskID, s backend.Str
 	if out == nil {
 		out = io.Discard
 	}
-	offset, err := p.logs.Line(id)
+	offset, err := p.pods.Logs.Line(id)
 	if err != nil {
 		return err
 	}
@@ -92,26 +77,13 @@ func (p *Backend) Dial(ctx context.Context, id core.TaskID, port int) (net.Conn,
 	if port < 1 || port > 65535 {
 		return nil, fmt.Errorf("dial task %s: port %d; allowed are 1 to 65535", id, port)
 	}
-	t, err := p.enter(ctx, id)
+	t, err := p.pods.Target(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("dial task %s: %w", id, err)
 	}
-	conn, err := p.containers().Dial(ctx, t, port)
+	conn, err := p.pods.Containers().Dial(ctx, t, port)
 	if err != nil {
 		return nil, fmt.Errorf("dial task %s: %w", id, err)
 	}
 	return conn, nil
-}
-
-// containers is how the containers of tasks are reached.
-func (p *Backend) containers() *podexec.Client {
-	return &podexec.Client{API: p.client, Config: p.latest, Context: p.ctx, Go: p.wg.Go, Log: p.o.Log}
-}
-
-// latest is how the API server is reached, with the credentials that are in force.
-func (p *Backend) latest() *rest.Config {
-	if p.o.Latest == nil {
-		return p.o.Config
-	}
-	return p.o.Latest()
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
+	"github.com/musterhq/muster/internal/backend/kube/tasks"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -24,7 +26,7 @@ func TestExtendedResourcesOnARealKubelet(t *testing.T) {
 	const hca = "rdma/hca"
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	node := c.Node(t, "adapters", 0, hca+"=3")
-	p, err := Open(Options{Config: c.Config, LogDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p, err := Open(cluster.Options{Config: c.Config, LogDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,19 +43,19 @@ func TestExtendedResourcesOnARealKubelet(t *testing.T) {
 	}
 	awaits := func(id core.TaskID, state core.TaskState) backend.Observation {
 		t.Helper()
-		var x task
+		var x tasks.Task
 		kubetest.Eventually(t, id.String()+" is "+string(state), func() error {
-			if x, _ = p.tasks.get(id); x.seen.State != state {
-				return fmt.Errorf("it is %+v", x.seen)
+			if x, _ = p.pods.Tasks.Get(id); x.Seen.State != state {
+				return fmt.Errorf("it is %+v", x.Seen)
 			}
 			return nil
 		})
-		return x.seen
+		return x.Seen
 	}
 	two := begin("two", 2)
 	awaits(two, core.TaskRunning)
-	x, _ := p.tasks.get(two)
-	pod, err := c.Client.CoreV1().Pods(x.space).Get(t.Context(), x.name, metav1.GetOptions{})
+	x, _ := p.pods.Tasks.Get(two)
+	pod, err := c.Client.CoreV1().Pods(x.Space).Get(t.Context(), x.Name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +65,9 @@ func TestExtendedResourcesOnARealKubelet(t *testing.T) {
 
 	// A pod of others has the last one.
 	other := kubetest.Pod("other", c.Busybox(t), 0, "sleep", "100000")
-	other.Namespace, other.Spec.NodeName = x.space, node.Name
+	other.Namespace, other.Spec.NodeName = x.Space, node.Name
 	other.Spec.Containers[0].Resources.Limits = amounts(hca, "1")
-	if _, err := c.Client.CoreV1().Pods(x.space).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Client.CoreV1().Pods(x.Space).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	c.AwaitPhase(t, other, corev1.PodRunning)

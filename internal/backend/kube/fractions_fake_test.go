@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
+	"github.com/musterhq/muster/internal/backend/kube/fraction"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/resources"
 	"github.com/musterhq/muster/internal/core"
@@ -49,8 +51,8 @@ func awaitHeld(t *testing.T, k *kubetest.Cluster, node string, n int) {
 func awaitSeen(t *testing.T, p *Backend, id core.TaskID, what string, ok func(backend.Observation) bool) {
 	t.Helper()
 	kubetest.Eventually(t, id.String()+" "+what, func() error {
-		if x, _ := p.tasks.get(id); !ok(x.seen) {
-			return fmt.Errorf("it is %+v", x.seen)
+		if x, _ := p.pods.Tasks.Get(id); !ok(x.Seen) {
+			return fmt.Errorf("it is %+v", x.Seen)
 		}
 		return nil
 	})
@@ -86,12 +88,12 @@ func TestReservationsThatNobodyNeedsGo(t *testing.T) {
 	f.refusedGang(t, nodes[2])
 	f.endedWaiting(t)
 	kubetest.Eventually(t, "nothing is remembered", func() error {
-		f.fractions.mu.Lock()
-		defer f.fractions.mu.Unlock()
-		delete(f.fractions.slots, slot{nodes[1], 0}) // its task's pod stays: there is no controller that collects such
-		delete(f.fractions.uses, gone)
-		if len(f.fractions.slots)+len(f.fractions.pending)+len(f.fractions.on)+len(f.fractions.uses) > 0 {
-			return fmt.Errorf("slots %v, pending %v, uses %v", f.fractions.slots, f.fractions.pending, f.fractions.uses)
+		f.pods.Fractions.Mu.Lock()
+		defer f.pods.Fractions.Mu.Unlock()
+		delete(f.pods.Fractions.Slots, fraction.Slot{Node: nodes[1], Index: 0}) // its task's pod stays: there is no controller that collects such
+		delete(f.pods.Fractions.Uses, gone)
+		if len(f.pods.Fractions.Slots)+len(f.pods.Fractions.Pending)+len(f.pods.Fractions.On)+len(f.pods.Fractions.Uses) > 0 {
+			return fmt.Errorf("slots %v, pending %v, uses %v", f.pods.Fractions.Slots, f.pods.Fractions.Pending, f.pods.Fractions.Uses)
 		}
 		return nil
 	})
@@ -104,9 +106,9 @@ func (f *fakes) orphan(t *testing.T, node string) {
 	if _, err := f.k.Client.CoreV1().Namespaces().Create(t.Context(), space, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	orphan := (&Backend{o: Options{ReservationImage: "sim:1"}}).reservationPod(slot{node, 1}, 0)
+	orphan := fraction.New(cluster.New(cluster.Options{ReservationImage: "sim:1"}, nil), nil).ReservationPod(fraction.Slot{Node: node, Index: 1}, 0)
 	f.k.Run(t, naming.Reservations, orphan)
-	p, err := Open(Options{Config: f.k.Config, LogDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p, err := Open(cluster.Options{Config: f.k.Config, LogDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +188,7 @@ func (f *fakes) endedWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	kubetest.Eventually(t, "the whole device is asked for", func() error {
-		if x, _ := f.tasks.get(whole.ID); !x.there {
+		if x, _ := f.pods.Tasks.Get(whole.ID); !x.There {
 			return errors.New("there is no pod")
 		}
 		return nil

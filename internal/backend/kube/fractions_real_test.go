@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
+	"github.com/musterhq/muster/internal/backend/kube/fraction"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -26,7 +28,7 @@ type sharing struct {
 
 func (s *sharing) open(t *testing.T) {
 	t.Helper()
-	p, err := Open(Options{Config: s.c.Config, LogDir: t.TempDir(), ReservationImage: s.c.Busybox(t), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p, err := Open(cluster.Options{Config: s.c.Config, LogDir: t.TempDir(), ReservationImage: s.c.Busybox(t), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +62,8 @@ func (s *sharing) await(t *testing.T, id core.TaskID, state core.TaskState) back
 	t.Helper()
 	var seen backend.Observation
 	kubetest.Eventually(t, id.String()+" is "+string(state), func() error {
-		x, _ := s.tasks.get(id)
-		if seen = x.seen; seen.State != state {
+		x, _ := s.pods.Tasks.Get(id)
+		if seen = x.Seen; seen.State != state {
 			if seen.State.Ended() {
 				t.Fatalf("%s ended: %+v", id, seen)
 			}
@@ -76,10 +78,10 @@ func (s *sharing) await(t *testing.T, id core.TaskID, state core.TaskState) back
 func (s *sharing) gpus(t *testing.T, id core.TaskID) string {
 	t.Helper()
 	s.await(t, id, core.TaskRunning)
-	x, _ := s.tasks.get(id)
+	x, _ := s.pods.Tasks.Get(id)
 	out := ""
 	kubetest.Eventually(t, id.String()+" says what it has", func() error {
-		raw, err := s.c.Client.CoreV1().Pods(x.space).GetLogs(x.name, &corev1.PodLogOptions{Container: naming.Container}).DoRaw(context.Background())
+		raw, err := s.c.Client.CoreV1().Pods(x.Space).GetLogs(x.Name, &corev1.PodLogOptions{Container: naming.Container}).DoRaw(context.Background())
 		if out = strings.TrimSpace(string(raw)); err == nil && out == "" {
 			err = fmt.Errorf("nothing yet")
 		}
@@ -95,8 +97,8 @@ func (s *sharing) end(t *testing.T, ids ...core.TaskID) {
 	}
 	for _, id := range ids {
 		kubetest.Eventually(t, id.String()+" has ended", func() error {
-			if x, _ := s.tasks.get(id); !x.seen.State.Ended() {
-				return fmt.Errorf("it is %+v", x.seen)
+			if x, _ := s.pods.Tasks.Get(id); !x.Seen.State.Ended() {
+				return fmt.Errorf("it is %+v", x.Seen)
 			}
 			return nil
 		})
@@ -116,7 +118,7 @@ func (s *sharing) reservations(t *testing.T, n int) []corev1.Pod {
 			return fmt.Errorf("there are %d", len(all))
 		}
 		for _, p := range all {
-			if p.Annotations[noteGPU] == "" || p.DeletionTimestamp != nil {
+			if p.Annotations[fraction.NoteGPU] == "" || p.DeletionTimestamp != nil {
 				return fmt.Errorf("%s has %v", p.Name, p.Annotations)
 			}
 		}
@@ -151,8 +153,8 @@ func (s *sharing) halves(t *testing.T) (one, two core.TaskID, shared string) {
 		t.Errorf("of a share that nobody enforces it says %q", o.Message)
 	}
 	all := s.reservations(t, 1)
-	if all[0].Annotations[noteGPU] != shared {
-		t.Errorf("the reservation holds %q", all[0].Annotations[noteGPU])
+	if all[0].Annotations[fraction.NoteGPU] != shared {
+		t.Errorf("the reservation holds %q", all[0].Annotations[fraction.NoteGPU])
 	}
 	whole := s.begin(t, "whole", 1000, 1)
 	if other := s.gpus(t, whole); other == shared {
@@ -173,9 +175,9 @@ func (s *sharing) refused(t *testing.T) {
 	t.Helper()
 	refused := s.begin(t, "refused", 300, 1)
 	kubetest.Eventually(t, "the third device is refused", func() error {
-		x, _ := s.tasks.get(refused)
-		if x.seen.State != core.TaskFailed || !strings.Contains(x.seen.Message, "no GPU of node parts can be shared: ") {
-			return fmt.Errorf("it is %+v", x.seen)
+		x, _ := s.pods.Tasks.Get(refused)
+		if x.Seen.State != core.TaskFailed || !strings.Contains(x.Seen.Message, "no GPU of node parts can be shared: ") {
+			return fmt.Errorf("it is %+v", x.Seen)
 		}
 		return nil
 	})
@@ -192,8 +194,8 @@ func (s *sharing) deleted(t *testing.T, one core.TaskID, shared string) {
 		t.Fatal(err)
 	}
 	kubetest.Eventually(t, "another reservation", func() error {
-		if again := s.reservations(t, 1); again[0].UID == all[0].UID || again[0].Annotations[noteGPU] != shared {
-			return fmt.Errorf("it is %s of %s", again[0].UID, again[0].Annotations[noteGPU])
+		if again := s.reservations(t, 1); again[0].UID == all[0].UID || again[0].Annotations[fraction.NoteGPU] != shared {
+			return fmt.Errorf("it is %s of %s", again[0].UID, again[0].Annotations[fraction.NoteGPU])
 		} else {
 			t.Logf("the one that holds %s again is %s", shared, again[0].Name)
 		}
@@ -209,7 +211,7 @@ func (s *sharing) anew(t *testing.T, one core.TaskID, shared string) (three core
 		t.Fatal(err)
 	}
 	s.open(t)
-	if err := s.sync(t.Context()); err != nil {
+	if err := s.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.end(t, one)
@@ -262,10 +264,10 @@ func (s *sharing) brief(t *testing.T) {
 	s.end(t, brief)
 	s.reservations(t, 0)
 	kubetest.Eventually(t, "nothing is remembered", func() error {
-		s.fractions.mu.Lock()
-		defer s.fractions.mu.Unlock()
-		if len(s.fractions.slots)+len(s.fractions.pending)+len(s.fractions.on)+len(s.fractions.uses) > 0 {
-			return fmt.Errorf("slots %v, pending %v, uses %v", s.fractions.slots, s.fractions.pending, s.fractions.uses)
+		s.pods.Fractions.Mu.Lock()
+		defer s.pods.Fractions.Mu.Unlock()
+		if len(s.pods.Fractions.Slots)+len(s.pods.Fractions.Pending)+len(s.pods.Fractions.On)+len(s.pods.Fractions.Uses) > 0 {
+			return fmt.Errorf("slots %v, pending %v, uses %v", s.pods.Fractions.Slots, s.pods.Fractions.Pending, s.pods.Fractions.Uses)
 		}
 		return nil
 	})

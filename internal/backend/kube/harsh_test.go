@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -84,7 +85,7 @@ func (h *harsh) open(change ...func(*rest.Config)) *kube.Backend {
 	for _, f := range change {
 		f(config)
 	}
-	p, err := kube.Open(kube.Options{Config: config, LogDir: h.t.TempDir()})
+	p, err := kube.Open(cluster.Options{Config: config, LogDir: h.t.TempDir()})
 	if err != nil {
 		h.t.Fatal(err)
 	}

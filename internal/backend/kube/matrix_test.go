@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -121,7 +122,7 @@ func TestStatesOfARealKubelet(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
 	s := &stage{t: t, c: c, node: c.Node(t, "real", 2).Name, image: c.Busybox(t), said: map[core.TaskID][]backend.Observation{}}
 	var err error
-	if s.p, err = kube.Open(kube.Options{Config: c.Config, LogDir: t.TempDir(), Patience: 8 * time.Second}); err != nil {
+	if s.p, err = kube.Open(cluster.Options{Config: c.Config, LogDir: t.TempDir(), Patience: 8 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.p.Close() })

@@ -183,7 +183,7 @@ func spreadOneByOne(t *testing.T, gpus string) {
 	p, a := testBackend(t)
 	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
 	for _, zone := range []string{"a", "b"} {
-		p.nodes.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
+		p.NodeInfo.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
 	}
 	pods := map[string]*corev1.Pod{}
 	for _, name := range []string{"web-0", "web-1", "web-2"} {
@@ -194,7 +194,7 @@ func spreadOneByOne(t *testing.T, gpus string) {
 			pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(gpus)}
 		}
 		pods[name] = pod
-		p.podSeen(pod, false)
+		p.pods.Seen(pod, false)
 	}
 	told := func() (out string) {
 		for _, m := range p.claims(t)["web"].Members {
@@ -209,7 +209,7 @@ func spreadOneByOne(t *testing.T, gpus string) {
 	}
 	first := pods["web-0"].DeepCopy()
 	first.Spec.NodeName = "a"
-	p.podSeen(first, false)
+	p.pods.Seen(first, false)
 	if got := told(); !strings.Contains(got, "ml/web-1 [{zone In [b]}] \n") {
 		t.Errorf("after the first has its place:\n%s", got)
 	}
@@ -221,13 +221,13 @@ func TestPodsThatSpreadDoNotStartTogether(t *testing.T) {
 	p, a := testBackend(t)
 	a.put("/apis/batch/v1/namespaces/ml/jobs/web", object("web", nil, nil))
 	for _, zone := range []string{"a", "b"} {
-		p.nodes.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
+		p.NodeInfo.Seen(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: zone, Labels: map[string]string{"zone": zone}}})
 	}
 	for _, name := range []string{"web-0", "web-1"} {
 		pod := outsiderPod(name, refTo("batch/v1", "Job", "web"))
 		pod.Labels, pod.Annotations = map[string]string{"app": "web"}, map[string]string{podowner.NoteMin: "2"}
 		evenly(1)(pod)
-		p.podSeen(pod, false)
+		p.pods.Seen(pod, false)
 	}
 	for _, m := range p.claims(t)["web"].Members {
 		if !strings.Contains(m.Barred, "for pods that start together") {
@@ -244,25 +244,25 @@ func TestWhatMattersToPodsThatWait(t *testing.T) {
 	node := func(zone string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": zone}}}
 	}
-	if got := p.nodes.Seen(node("a")); got != affinity.AffectsAll {
+	if got := p.NodeInfo.Seen(node("a")); got != affinity.AffectsAll {
 		t.Errorf("a node comes: %v", got)
 	}
 	beat := node("a")
 	beat.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if got := p.nodes.Seen(beat); got != affinity.AffectsNone {
+	if got := p.NodeInfo.Seen(beat); got != affinity.AffectsNone {
 		t.Errorf("a heartbeat: %v", got)
 	}
-	if got := p.nodes.Seen(node("b")); got != affinity.AffectsAll {
+	if got := p.NodeInfo.Seen(node("b")); got != affinity.AffectsAll {
 		t.Errorf("another zone: %v", got)
 	}
 	web := outsiderPod("web-0", refTo("batch/v1", "Job", "web"))
 	web.Labels = map[string]string{"app": "web"}
-	p.podSeen(web, false)
+	p.pods.Seen(web, false)
 	p.claims(t)
 	told := func() string { return fmt.Sprint(p.claims(t)["web"].Members[0].Where.Terms) }
 	lone := located("lone", "db@n")
 	apart(corev1.PodAffinityTerm{LabelSelector: selecting("web"), TopologyKey: "zone"})(lone)
-	p.podSeen(lone, false)
+	p.pods.Seen(lone, false)
 	wait := func(want string) {
 		t.Helper()
 		for begun := time.Now(); told() != want; time.Sleep(10 * time.Millisecond) {
@@ -272,6 +272,6 @@ func TestWhatMattersToPodsThatWait(t *testing.T) {
 		}
 	}
 	wait("[{zone NotIn [b]}]")
-	p.podGone(lone, false)
+	p.pods.Gone(lone, false)
 	wait("[]")
 }

@@ -3,12 +3,10 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,11 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/musterhq/muster/internal/backend"
-	"github.com/musterhq/muster/internal/backend/kube/affinity"
-	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/namespace"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
-	"github.com/musterhq/muster/internal/backend/kube/nodeinfo"
 	"github.com/musterhq/muster/internal/backend/kube/podowner"
 	"github.com/musterhq/muster/internal/core"
 )
@@ -71,13 +67,12 @@ func testBackend(t testing.TB) (*Backend, *apiserver) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Backend{o: Options{Name: "k", Config: config, LogDir: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler)}, client: client, namespaces: namespace.New("muster-"), tasks: newTasks(time.Now), nodes: nodeinfo.New("", nil), limiter: apicall.NewLimiter(slog.New(slog.DiscardHandler))}
-	p.driver.begun = true
-	p.fractions, p.placed = newFractions(p), affinity.NewPods(p.namespaces.Labels)
-	p.ctx, p.stop = context.WithCancel(context.Background())
-	t.Cleanup(func() { p.stop(); p.wg.Wait() })
-	p.logs, p.groups, p.reporter, p.volumes = newTaskLogs(p), newPodGroups(p), newReporter(p), &volumeAffinity{p: p}
-	p.namespaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}}})
+	p := newBackend(cluster.New(cluster.Options{Name: "k", Config: config, LogDir: t.TempDir()}, client))
+	if err := p.Begin(func() {}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	p.Namespaces.Seen(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ml", Labels: map[string]string{naming.LabelProject: "vision"}}})
 	return p, a
 }
 
@@ -112,9 +107,9 @@ func object(name string, owner *metav1.OwnerReference, more map[string]any) map[
 // claims are all that there are, as the control plane is told.
 func (p *Backend) claims(t *testing.T) map[string]backend.Claim {
 	t.Helper()
-	p.groups.look(context.Background())
-	p.groups.begun, p.groups.busy = true, false
-	news, _ := p.groups.news(true)
+	p.pods.Groups.Look(context.Background())
+	p.pods.Groups.Begun, p.pods.Groups.Busy = true, false
+	news, _ := p.pods.Groups.News(true)
 	out := map[string]backend.Claim{}
 	for _, c := range news.Changed {
 		out[c.Name] = c

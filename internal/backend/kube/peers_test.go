@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/kubetest"
@@ -18,7 +19,7 @@ import (
 func TestOnlyThoseWhoAreLookedForHaveNames(t *testing.T) {
 	k := kubetest.Start(t, kubetest.Options{NoControllers: true, NoScheduler: true})
 	node := k.Kwok(t, 1, kubetest.NodeShape{Prefix: "peers"})[0]
-	p, err := Open(Options{Config: k.Config, LogDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	p, err := Open(cluster.Options{Config: k.Config, LogDir: t.TempDir(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestOnlyThoseWhoAreLookedForHaveNames(t *testing.T) {
 		if err := p.Start(t.Context(), gang); err != nil {
 			t.Fatal(err)
 		}
-		s, err := k.Client.CoreV1().Services(p.namespaces.Of("peers")).Get(t.Context(), naming.ServiceName(gang[0].ID), metav1.GetOptions{})
+		s, err := k.Client.CoreV1().Services(p.Namespaces.Of("peers")).Get(t.Context(), naming.ServiceName(gang[0].ID), metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

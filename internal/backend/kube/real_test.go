@@ -30,8 +30,8 @@ func start(t *testing.T, p placed, a backend.Assignment) {
 		t.Fatal(err)
 	}
 	kubetest.Eventually(t, a.ID.String()+" runs", func() error {
-		if x, _ := p.tasks.get(a.ID); x.seen.State != core.TaskRunning {
-			return fmt.Errorf("it is %+v", x.seen)
+		if x, _ := p.pods.Tasks.Get(a.ID); x.Seen.State != core.TaskRunning {
+			return fmt.Errorf("it is %+v", x.Seen)
 		}
 		return nil
 	})
@@ -133,7 +133,7 @@ func realOutages(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
 	_ = p.Close()
 	time.Sleep(time.Second)
 	p = openOn(t, c, node.Name, dir)
-	if err := p.sync(t.Context()); err != nil {
+	if err := p.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	grows()
@@ -168,4 +168,27 @@ func readOutput(t *testing.T, p *Backend, id core.TaskID, o backend.LogOptions) 
 		t.Fatalf("read logs: %v", err)
 	}
 	return string(data)
+}
+
+// realSample has a pod that works and one that rests; their kubelet tells them
+// apart, and so must we.
+func realSample(t *testing.T, c *kubetest.Cluster, node *kubetest.Node) {
+	p := openOn(t, c, node.Name, t.TempDir())
+	t.Cleanup(func() { sweep(t, c) })
+	busy, idle := runShell(t, p, c.Busybox(t), "busy", "while :; do :; done"), runShell(t, p, c.Busybox(t), "idle", "exec sleep 100000")
+	kubetest.Eventually(t, "the kubelet tells who works", func() error {
+		r, err := p.Sample(t.Context())
+		if err != nil {
+			return err
+		}
+		at := map[core.TaskID]backend.Sample{}
+		for _, s := range r.Tasks {
+			at[s.Task] = s
+		}
+		b, i := at[busy.ID], at[idle.ID]
+		if b.CPU < 0.05 || b.CPU <= i.CPU || b.Memory <= 0 || b.Busy != backend.Unknown || len(r.Nodes) != 1 || r.Nodes[0].Node != p.node {
+			return fmt.Errorf("%+v", r)
+		}
+		return nil
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/backend/kube/tasks"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -270,12 +271,12 @@ func TestWhatEndedBeforeItWasTakenAwayHasEnded(t *testing.T) {
 // one that is granted ends the task.
 func TestTriesToPull(t *testing.T) {
 	pod := seen(func(p *corev1.Pod) { p.Annotations = map[string]string{naming.NotePulls: "2"} })
-	x := &task{seen: backend.Observation{State: core.TaskStarting}}
+	x := &tasks.Task{Seen: backend.Observation{State: core.TaskStarting}}
 	see := func(word string) backend.Observation {
 		mainIs(waits(word, "no such image"))(pod)
 		o := podstatus.Of(core.TaskID{}, pod, podstatus.Context{})
-		x.pulls(&o, pod)
-		x.seen = o
+		x.Pulls(&o, pod)
+		x.Seen = o
 		return o
 	}
 	for i, word := range []string{"ContainerCreating", "ErrImagePull", "ErrImagePull", "ImagePullBackOff", "ImagePullBackOff", "RegistryUnavailable", "ImagePullBackOff"} {
@@ -286,7 +287,7 @@ func TestTriesToPull(t *testing.T) {
 	is(t, "the third try", see("ErrImagePull"), outcome{core.TaskFailed, "", lifecycle.ReasonFailedImagePull, -1, 0, "no such image"})
 
 	pod.Annotations[naming.NotePulls] = "-1"
-	*x = task{seen: backend.Observation{State: core.TaskStarting}}
+	*x = tasks.Task{Seen: backend.Observation{State: core.TaskStarting}}
 	for range 10 {
 		see("ErrImagePull")
 		is(t, "one of any number of tries", see("ImagePullBackOff"), outcome{core.TaskStarting, "ImagePullBackOff", "", -1, 0, "no such image"})

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -13,7 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podspec"
+	"github.com/musterhq/muster/internal/backend/kube/tasks"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -39,7 +41,7 @@ func podOf(a *backend.Assignment) *corev1.Pod {
 		TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: naming.PodName(a.About.Name, a.ID), Namespace: "muster-" + string(a.About.Project), UID: types.UID("uid-" + a.ID.Workload),
-			Labels: new(Backend).labels(a), Annotations: notes(a),
+			Labels: podspec.New(cluster.New(cluster.Options{}, nil)).Labels(a), Annotations: podspec.Notes(a),
 		},
 		Spec: corev1.PodSpec{SchedulerName: naming.SchedulerName, NodeName: string(a.Node), Containers: []corev1.Container{{Name: naming.Container}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{
@@ -49,13 +51,13 @@ func podOf(a *backend.Assignment) *corev1.Pod {
 }
 
 func (p *Backend) state(id core.TaskID) backend.Observation {
-	x, _ := p.tasks.get(id)
-	return x.seen
+	x, _ := p.pods.Tasks.Get(id)
+	return x.Seen
 }
 
 func TestOneTaskThatTheClusterFailsAtKeepsNoOther(t *testing.T) {
 	p, a := testBackend(t)
-	p.o.Patience = 300 * time.Millisecond
+	p.Options.Patience = 300 * time.Millisecond
 	bad, good := taskIn("bad"), taskIn("good")
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
 	a.put("/api/v1/namespaces/muster-bad/pods", http.StatusInternalServerError)
@@ -63,8 +65,8 @@ func TestOneTaskThatTheClusterFailsAtKeepsNoOther(t *testing.T) {
 	if err := p.Start(t.Context(), []backend.Assignment{bad, good}); err != nil {
 		t.Fatalf("the other has to wait: %v", err)
 	}
-	if x, _ := p.tasks.get(good.ID); !x.there {
-		t.Errorf("the other is %+v", x.seen)
+	if x, _ := p.pods.Tasks.Get(good.ID); !x.There {
+		t.Errorf("the other is %+v", x.Seen)
 	}
 	if o := p.state(bad.ID); o.State != core.TaskStarting {
 		t.Errorf("at once it is %+v", o)
@@ -81,7 +83,7 @@ func TestOneTaskThatTheClusterFailsAtKeepsNoOther(t *testing.T) {
 
 func TestATaskThatTheClusterFailsAtStartsOnceItDoesNot(t *testing.T) {
 	p, a := testBackend(t)
-	p.o.Patience = time.Hour
+	p.Options.Patience = time.Hour
 	bad := taskIn("bad")
 	a.put("/api/v1/namespaces", map[string]any{"kind": "Namespace", "apiVersion": "v1"})
 	a.put("/api/v1/namespaces/muster-bad/pods", http.StatusInternalServerError)
@@ -91,7 +93,7 @@ func TestATaskThatTheClusterFailsAtStartsOnceItDoesNot(t *testing.T) {
 		}
 	}
 	a.put("/api/v1/namespaces/muster-bad/pods", podOf(&bad))
-	soon(t, "it starts", func() bool { x, _ := p.tasks.get(bad.ID); return x.there })
+	soon(t, "it starts", func() bool { x, _ := p.pods.Tasks.Get(bad.ID); return x.There })
 }
 
 func TestAClusterThatDoesNotAnswerIsAskedAgain(t *testing.T) {
@@ -111,7 +113,7 @@ func TestATaskThatCannotBeEndedKeepsNoOther(t *testing.T) {
 		p, a := testBackend(t)
 		one := taskIn("p")
 		pod := podOf(&one)
-		p.podSeen(pod, true)
+		p.pods.Seen(pod, true)
 		path := "/api/v1/namespaces/muster-p/pods/" + pod.Name
 		a.put(path, code)
 		if err := p.Stop(t.Context(), []core.TaskID{one.ID}, time.Second); err != nil {
@@ -121,7 +123,7 @@ func TestATaskThatCannotBeEndedKeepsNoOther(t *testing.T) {
 			t.Errorf("%d: it says %+v", code, o)
 		}
 		a.put(path, pod)
-		soon(t, "it is ended", func() bool { x, _ := p.tasks.get(one.ID); return x.stuck == "" })
+		soon(t, "it is ended", func() bool { x, _ := p.pods.Tasks.Get(one.ID); return x.Stuck == "" })
 		a.put(path, http.StatusServiceUnavailable)
 		if err := p.Stop(t.Context(), []core.TaskID{one.ID}, time.Second); !errors.Is(err, backend.ErrUnreachable) {
 			t.Errorf("a cluster that is away: %v", err)
@@ -136,11 +138,11 @@ func TestOnlyPodsThatWeDrewAreEndedByForce(t *testing.T) {
 		p, a := testBackend(t)
 		one := taskIn("p")
 		pod := podOf(&one)
-		p.podSeen(pod, true)
+		p.pods.Seen(pod, true)
 		change(p, one.ID, pod)
 		path := "/api/v1/namespaces/muster-p/pods/" + pod.Name
 		a.put(path, pod)
-		p.forceDelete(one.ID, time.Now().Add(-time.Second))
+		p.pods.ForceDelete(one.ID, time.Now().Add(-time.Second))
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return a.asked[path+"/exec"] > 0
@@ -149,7 +151,7 @@ func TestOnlyPodsThatWeDrewAreEndedByForce(t *testing.T) {
 		t.Error("one of ours was not")
 	}
 	if ends(func(p *Backend, id core.TaskID, pod *corev1.Pod) {
-		p.tasks.edit(id, false, func(t *task) { t.claim = string(pod.UID) })
+		p.pods.Tasks.Edit(id, false, func(t *tasks.Task) { t.Claim = string(pod.UID) })
 	}) {
 		t.Error("one of others was")
 	}
@@ -158,39 +160,14 @@ func TestOnlyPodsThatWeDrewAreEndedByForce(t *testing.T) {
 	}
 }
 
-// TestAServiceIsNotTakenFromWhoNeedsIt: what is left of an attempt is removed
-// while the next run of it begins.
-func TestAServiceIsNotTakenFromWhoNeedsIt(t *testing.T) {
-	p, a := testBackend(t)
-	id := core.TaskID{Workload: "01p"}
-	of := attemptOf{id.Workload, id.Attempt}
-	done := p.tasks.expect(of)
-	if err := p.unserve(context.Background(), "muster-p", id); err != nil || a.asked["/api/v1/namespaces/muster-p/services"] > 0 {
-		t.Errorf("services were looked for, %v", err)
-	}
-	done()
-	unlock := p.serviced.lock(of)
-	over := make(chan error, 1)
-	go func() { over <- p.unserve(context.Background(), "muster-p", id) }()
-	time.Sleep(50 * time.Millisecond) // in which it could go wrong
-	defer p.tasks.expect(of)()
-	unlock()
-	if err := <-over; err != nil {
-		t.Errorf("it was not waited for who makes it: %v", err) // 404 is what services are answered with
-	}
-	if len(p.serviced.of) > 0 {
-		t.Errorf("locks are left: %v", p.serviced.of)
-	}
-}
-
 func TestWhatIsToStartAgainIsNotForgotten(t *testing.T) {
-	k := newTasks(time.Now)
+	k := tasks.New(time.Now)
 	one := taskIn("p")
-	k.edit(one.ID, true, func(t *task) { t.next = &one })
-	if next := k.drop(one.ID); next == nil || k.some(one.ID.Workload, 0) {
-		t.Errorf("%+v, %v", next, k.attempts)
+	k.Edit(one.ID, true, func(t *tasks.Task) { t.Next = &one })
+	if next := k.Drop(one.ID); next == nil || k.Some(one.ID.Workload, 0) {
+		t.Errorf("%+v, %v", next, k.Attempts)
 	}
-	if next := k.drop(one.ID); next != nil {
+	if next := k.Drop(one.ID); next != nil {
 		t.Error("twice")
 	}
 }

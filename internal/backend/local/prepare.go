@@ -117,7 +117,7 @@ func (p *Backend) bring(ctx context.Context, prep *preparation) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		p.preps.tell(prep, protocol.Creating(&prep.a), err.Error(), nil)
+		p.preps.report(prep, protocol.Creating(&prep.a), err.Error(), nil)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
@@ -143,7 +143,7 @@ func (p *Backend) pullImage(ctx context.Context, prep *preparation) (container.I
 	wait := p.opts.PullBackoff
 	for try := 1; ; try++ {
 		image, err := p.preps.pulls.pull(ctx, p.opts.Images, prep, func(text string, far *core.Pull) {
-			p.preps.tell(prep, protocol.Creating(&prep.a), text, far)
+			p.preps.report(prep, protocol.Creating(&prep.a), text, far)
 		})
 		if err == nil {
 			// It is here now; this holds it, or brings again what was evicted meanwhile.
@@ -161,12 +161,12 @@ func (p *Backend) pullImage(ctx context.Context, prep *preparation) (container.I
 			return image, false
 		}
 		// The error first, then that it will be tried again.
-		p.preps.tell(prep, waitErrPull, err.Error(), nil)
+		p.preps.report(prep, waitErrPull, err.Error(), nil)
 		shown := min(wait/4, 2*time.Second)
 		if !sleep(ctx, shown) {
 			return image, false
 		}
-		p.preps.tell(prep, waitBackoff, err.Error(), nil)
+		p.preps.report(prep, waitBackoff, err.Error(), nil)
 		if !sleep(ctx, wait-shown) {
 			return image, false
 		}
@@ -264,9 +264,9 @@ func (q *preparations) publish(o backend.Observation) {
 	}
 }
 
-// tell says what a task waits for, and how far its image is while that is
+// report says what a task waits for, and how far its image is while that is
 // pulled.
-func (q *preparations) tell(prep *preparation, word, message string, far *core.Pull) {
+func (q *preparations) report(prep *preparation, word, message string, far *core.Pull) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if prep.obs.State.Ended() || q.tasks[prep.a.ID] != prep {

@@ -128,7 +128,7 @@ func megabytes(n, of int64) string {
 	return fmt.Sprintf("%d of %d MB", n/mb, of/mb)
 }
 
-// explainPull is what a user is told of a pull that will not be tried again.
+// explainPull returns the message for a pull that is not retried.
 func explainPull(ref string, err error, tries int) string {
 	again := ""
 	if tries > 1 {

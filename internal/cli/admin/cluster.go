@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // NewCluster makes the command cluster.
@@ -40,7 +41,7 @@ func NewCluster(s *session.Session) *cobra.Command {
 	describe := &cobra.Command{
 		Use: "describe CLUSTER", Aliases: []string{"show"}, Short: "Show a cluster and its nodes", Example: "  muster cluster describe east",
 		Args: session.OneName("cluster"),
-		RunE: func(cmd *cobra.Command, args []string) error { return describeCluster(s, cmd.Context(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return describeCluster(cmd.Context(), s, args[0]) },
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -64,7 +65,7 @@ func clusterUse(s *session.Session, all []api.ClusterInfo, m session.Moments, t 
 		}},
 		{Title: "NODES", Cell: func(c api.ClusterInfo) string { return fmt.Sprintf("%d/%d", c.Nodes.Ready, c.Nodes.Total) }},
 		{Title: "GPUS FREE", Cell: func(c api.ClusterInfo) string {
-			return printers.Thousandths(c.GPU.Free) + "/" + printers.Thousandths(c.GPU.Total)
+			return amount.Thousandths(c.GPU.Free) + "/" + amount.Thousandths(c.GPU.Total)
 		}},
 		{Title: "WORKLOADS", Cell: func(c api.ClusterInfo) string { return strconv.Itoa(c.Workloads) }},
 		{Title: "SERVER", Wide: true, Cell: func(c api.ClusterInfo) string { return printers.OrDash(c.Server) }},
@@ -92,7 +93,7 @@ func clusterStatus(c api.ClusterInfo, m session.Moments) string {
 	}
 }
 
-func describeCluster(s *session.Session, ctx context.Context, name string) error {
+func describeCluster(ctx context.Context, s *session.Session, name string) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -116,12 +117,12 @@ func describeCluster(s *session.Session, ctx context.Context, name string) error
 	line("Status", clusterStatus(*info, s.Moments(session.TableFlags{})))
 	line("Message", info.Message)
 	line("Nodes", fmt.Sprintf("%d, of which %d take work", info.Nodes.Total, info.Nodes.Ready))
-	line("GPUs", printers.Thousandths(info.GPU.Total)+", of which "+printers.Thousandths(info.GPU.Free)+" are free")
+	line("GPUs", amount.Thousandths(info.GPU.Total)+", of which "+amount.Thousandths(info.GPU.Free)+" are free")
 	line("Workloads", fmt.Sprintf("%d with %s", info.Workloads, session.Plural(info.Tasks, "task")))
 	if err := s.Grid(g); err != nil {
 		return err
 	}
-	nodes, err := nodesOf(s, ctx, c, name)
+	nodes, err := nodesOf(ctx, s, c, name)
 	if err != nil || len(nodes) == 0 {
 		return err
 	}
@@ -131,8 +132,8 @@ func describeCluster(s *session.Session, ctx context.Context, name string) error
 	return utilNodes(s, nodes, session.TableFlags{})
 }
 
-func nodesOf(s *session.Session, ctx context.Context, c *client.Client, cluster string) ([]api.Node, error) {
-	list, err := c.Nodes(ctx)
+func nodesOf(ctx context.Context, s *session.Session, c *client.Client, cluster string) ([]api.Node, error) {
+	list, err := c.Nodes.List(ctx)
 	if err != nil {
 		return nil, err
 	}

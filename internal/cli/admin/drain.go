@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 func newNodeDrain(s *session.Session) *cobra.Command {
@@ -30,7 +31,7 @@ it is forced away.
 		Example: "  muster node drain gpu-a03 --dry-run\n  muster node drain gpu-a03 --note 'fan to be changed'\n  muster node uncordon gpu-a03",
 		Args:    session.OneName("node"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return drain(s, cmd.Context(), args[0], o, t, dry)
+			return drain(cmd.Context(), s, args[0], o, t, dry)
 		},
 		ValidArgsFunction: s.CompleteNodes,
 	}
@@ -42,12 +43,12 @@ it is forced away.
 	return cmd
 }
 
-func drain(s *session.Session, ctx context.Context, name string, o api.NodeOptions, t session.TableFlags, dry bool) error {
+func drain(ctx context.Context, s *session.Session, name string, o api.NodeOptions, t session.TableFlags, dry bool) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	d, err := c.DrainNode(ctx, name, o, dry)
+	d, err := c.Nodes.Drain(ctx, name, o, dry)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func drain(s *session.Session, ctx context.Context, name string, o api.NodeOptio
 			{Title: "PROJECT", Cell: func(d api.DrainStep) string { return d.Project }},
 			{Title: "USER", Cell: func(d api.DrainStep) string { return d.User }},
 			{Title: "TASKS", Cell: func(d api.DrainStep) string { return strconv.Itoa(d.Tasks) }},
-			{Title: "GPUS", Cell: func(d api.DrainStep) string { return printers.Thousandths(d.GPU) }},
+			{Title: "GPUS", Cell: func(d api.DrainStep) string { return amount.Thousandths(d.GPU) }},
 			{Title: "ACTION", Cell: func(d api.DrainStep) string { return d.Action }},
 			{Title: "WITHIN", Cell: func(d api.DrainStep) string { return printers.OrDash(d.Grace) }},
 			{Title: "ENDS", Cell: func(d api.DrainStep) string {

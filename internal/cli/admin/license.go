@@ -28,7 +28,7 @@ func NewLicense(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return GetLicenses(s, cmd.Context(), c, t, args)
+			return GetLicenses(cmd.Context(), s, c, t, args)
 		},
 		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
 			return completeLicenses(s, a0, a1, a2)
@@ -58,7 +58,7 @@ is ended when there are fewer: nobody else starts until enough have ended.`,
 			if cmd.Flags().Changed("note") {
 				patch["note"] = note
 			}
-			return setLicense(s, cmd.Context(), args[0], n, note, patch)
+			return setLicense(cmd.Context(), s, args[0], n, note, patch)
 		},
 		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
 			return completeLicenses(s, a0, a1, a2)
@@ -70,7 +70,7 @@ is ended when there are fewer: nobody else starts until enough have ended.`,
 		Use: "delete LICENSE", Aliases: []string{"rm"}, Short: "Forget a license that no workload asks for any more", Example: "  muster license delete matlab --yes",
 		Args: session.OneName("license"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.Drop(cmd.Context(), "license", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.DeleteLicense(ctx, args[0]) })
+			return s.Drop(cmd.Context(), "license", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.Licenses.Delete(ctx, args[0]) })
 		},
 		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
 			return completeLicenses(s, a0, a1, a2)
@@ -81,15 +81,15 @@ is ended when there are fewer: nobody else starts until enough have ended.`,
 	return cmd
 }
 
-func setLicense(s *session.Session, ctx context.Context, name string, n int64, note string, patch map[string]any) error {
+func setLicense(ctx context.Context, s *session.Session, name string, n int64, note string, patch map[string]any) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	l, err := c.ChangeLicense(ctx, name, patch)
+	l, err := c.Licenses.Change(ctx, name, patch)
 	var p *api.Problem
 	if errors.As(err, &p) && p.Status == http.StatusNotFound {
-		l, err = c.CreateLicense(ctx, api.NewLicense{Name: name, LicenseSpec: api.LicenseSpec{Total: n, Note: note}})
+		l, err = c.Licenses.Create(ctx, api.NewLicense{Name: name, LicenseSpec: api.LicenseSpec{Total: n, Note: note}})
 	}
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func setLicense(s *session.Session, ctx context.Context, name string, n int64, n
 
 func completeLicenses(s *session.Session, cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Licenses(ctx)
+		list, err := c.Licenses.List(ctx)
 		if err != nil {
 			return nil
 		}
@@ -116,8 +116,8 @@ func completeLicenses(s *session.Session, cmd *cobra.Command, _ []string, typed 
 }
 
 // GetLicenses prints the licenses of these names; without names, all.
-func GetLicenses(s *session.Session, ctx context.Context, c *client.Client, t session.TableFlags, names []string) error {
-	list, err := c.Licenses(ctx)
+func GetLicenses(ctx context.Context, s *session.Session, c *client.Client, t session.TableFlags, names []string) error {
+	list, err := c.Licenses.List(ctx)
 	if err != nil {
 		return err
 	}

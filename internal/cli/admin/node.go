@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // NewNode makes the command node.
@@ -27,19 +28,19 @@ func NewNode(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return GetNodes(s, cmd.Context(), c, t, args)
+			return GetNodes(cmd.Context(), s, c, t, args)
 		},
 	}
 	t.Register(list)
 	var note string
 	cordon := nodeVerb(s, "cordon NODE", "Keep new work from a node; what runs goes on", "muster node cordon gpu-a03 --note 'fan to be changed'", 1,
 		func(ctx context.Context, c *client.Client, name string, _ []string) (*api.Node, error) {
-			return c.ChangeNode(ctx, name, "cordon", api.NodeOptions{Note: note})
+			return c.Nodes.Change(ctx, name, "cordon", api.NodeOptions{Note: note})
 		})
 	cordon.Flags().StringVarP(&note, "note", "m", "", "why")
 	uncordon := nodeVerb(s, "uncordon NODE", "Let work in again; ends a drain", "muster node uncordon gpu-a03", 1,
 		func(ctx context.Context, c *client.Client, name string, _ []string) (*api.Node, error) {
-			return c.ChangeNode(ctx, name, "uncordon", api.NodeOptions{})
+			return c.Nodes.Change(ctx, name, "uncordon", api.NodeOptions{})
 		})
 	label := nodeVerb(s, "label NODE KEY=VALUE… KEY-…", "Set labels of a node, and drop those written KEY-", "muster node label gpu-a03 gpu=h100 rack=r7 old-", 2,
 		func(ctx context.Context, c *client.Client, name string, words []string) (*api.Node, error) {
@@ -47,7 +48,7 @@ func NewNode(s *session.Session) *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			return c.ChangeNode(ctx, name, "label", in)
+			return c.Nodes.Change(ctx, name, "label", in)
 		})
 	taint := nodeVerb(s, "taint NODE KEY[=VALUE]:EFFECT… KEY[:EFFECT]-…", "Set taints of a node, and drop those that end in -", "muster node taint gpu-a03 maintenance=fan:NoSchedule\n  muster node taint gpu-a03 maintenance-", 2,
 		func(ctx context.Context, c *client.Client, name string, words []string) (*api.Node, error) {
@@ -55,7 +56,7 @@ func NewNode(s *session.Session) *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			return c.ChangeNode(ctx, name, "taint", in)
+			return c.Nodes.Change(ctx, name, "taint", in)
 		})
 	cmd.AddCommand(list, newNodeDescribe(s), cordon, uncordon, newNodeDrain(s), label, taint)
 	return cmd
@@ -164,7 +165,7 @@ func newNodeDescribe(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, err := c.Node(cmd.Context(), args[0])
+			n, err := c.Nodes.Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -204,7 +205,7 @@ func describeNode(s *session.Session, n *api.Node) error {
 		line("Taint", t)
 	}
 	for _, d := range n.Devices {
-		state := fmt.Sprintf("%s %s, %s, %s held", d.ID, d.Product, printers.Size(d.Memory), printers.Thousandths(int64(d.Used)))
+		state := fmt.Sprintf("%s %s, %s, %s held", d.ID, d.Product, printers.Size(d.Memory), amount.Thousandths(int64(d.Used)))
 		if !d.Healthy {
 			state += ", broken"
 		}
@@ -214,7 +215,7 @@ func describeNode(s *session.Session, n *api.Node) error {
 }
 
 // GetNodes prints the nodes of these names; without names, all.
-func GetNodes(s *session.Session, ctx context.Context, c *client.Client, t session.TableFlags, names []string) error {
+func GetNodes(ctx context.Context, s *session.Session, c *client.Client, t session.TableFlags, names []string) error {
 	cluster, err := c.Cluster(ctx)
 	if err != nil {
 		return err

@@ -53,7 +53,7 @@ A single workload may name more receivers in its document (notifications).`,
 			if err != nil {
 				return err
 			}
-			done, err := c.CreateNotification(cmd.Context(), in)
+			done, err := c.Notifications.Create(cmd.Context(), in)
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func newNotificationList(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Notifications(cmd.Context())
+			list, err := c.Notifications.List(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -134,8 +134,8 @@ func newNotificationRemove(s *session.Session) *cobra.Command {
 			if len(args) == 0 {
 				return session.UsageError("muster notifications remove needs the name of a notification", cmd.UseLine())
 			}
-			return eachOf(s, cmd.Context(), args, func(c *client.Client, name string) error {
-				if err := c.DeleteNotification(cmd.Context(), name); err != nil {
+			return eachOf(cmd.Context(), s, args, func(c *client.Client, name string) error {
+				if err := c.Notifications.Delete(cmd.Context(), name); err != nil {
 					return err
 				}
 				s.Say("removed notification %s", name)
@@ -149,7 +149,7 @@ func newNotificationRemove(s *session.Session) *cobra.Command {
 }
 
 // eachOf does one thing with each name, the rest too where one fails.
-func eachOf(s *session.Session, ctx context.Context, names []string, do func(*client.Client, string) error) error {
+func eachOf(ctx context.Context, s *session.Session, names []string, do func(*client.Client, string) error) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func newNotificationTest(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sent, err := c.TestNotification(cmd.Context(), in)
+			sent, err := c.Notifications.Test(cmd.Context(), in)
 			if err != nil {
 				return err
 			}
@@ -217,7 +217,7 @@ func newNotificationTest(s *session.Session) *cobra.Command {
 func tried(ctx context.Context, c *client.Client, d *api.Delivery) (*api.Delivery, error) {
 	limit := time.After(testLimit)
 	for {
-		list, err := c.Deliveries(ctx, "", 0)
+		list, err := c.Notifications.Deliveries(ctx, "", 0)
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +249,7 @@ func newDeliveries(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Deliveries(cmd.Context(), state, limit)
+			list, err := c.Notifications.Deliveries(cmd.Context(), state, limit)
 			if err != nil {
 				return err
 			}
@@ -285,7 +285,7 @@ func newRedeliver(s *session.Session) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				list, err := c.Deliveries(cmd.Context(), "failed", 1000)
+				list, err := c.Notifications.Deliveries(cmd.Context(), "failed", 1000)
 				if err != nil {
 					return err
 				}
@@ -293,8 +293,8 @@ func newRedeliver(s *session.Session) *cobra.Command {
 					ids = append(ids, d.ID)
 				}
 			}
-			return eachOf(s, cmd.Context(), ids, func(c *client.Client, id string) error {
-				if _, err := c.Redeliver(cmd.Context(), id); err != nil {
+			return eachOf(cmd.Context(), s, ids, func(c *client.Client, id string) error {
+				if _, err := c.Notifications.Redeliver(cmd.Context(), id); err != nil {
 					return err
 				}
 				s.Say("%s is tried again", id)
@@ -308,7 +308,7 @@ func newRedeliver(s *session.Session) *cobra.Command {
 
 func completeNotifications(s *session.Session, cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Notifications(ctx)
+		list, err := c.Notifications.List(ctx)
 		if err != nil {
 			return nil
 		}

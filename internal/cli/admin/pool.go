@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // NewPool makes the command pool.
@@ -27,7 +28,7 @@ func NewPool(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return GetPools(s, cmd.Context(), c, t, args)
+			return GetPools(cmd.Context(), s, c, t, args)
 		},
 	}
 	t.Register(list)
@@ -41,14 +42,14 @@ func NewPool(s *session.Session) *cobra.Command {
 			if err := json.Unmarshal(data, &in.PoolSpec); err != nil {
 				return nil, err
 			}
-			return c.CreatePool(ctx, in)
+			return c.Pools.Create(ctx, in)
 		})
 	update := poolVerb(s, "update", "Change what flags name of a pool", "muster pool update h100 --placement-gpu spread --min-runtime 10m",
 		func(ctx context.Context, c *client.Client, name string, patch map[string]any) (*api.Pool, error) {
 			if len(patch) == 0 {
 				return nil, session.UsageError("there is nothing to change", "muster pool update --help lists the flags")
 			}
-			return c.ChangePool(ctx, name, patch)
+			return c.Pools.Change(ctx, name, patch)
 		})
 	update.ValidArgsFunction = func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
 		return completePools(s, a0, a1, a2)
@@ -58,7 +59,7 @@ func NewPool(s *session.Session) *cobra.Command {
 		Use: "delete POOL", Aliases: []string{"rm"}, Short: "Delete a pool that nothing needs any more; its nodes go to others", Example: "  muster pool delete h100 --yes",
 		Args: session.OneName("pool"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.Drop(cmd.Context(), "pool", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.DeletePool(ctx, args[0]) })
+			return s.Drop(cmd.Context(), "pool", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.Pools.Delete(ctx, args[0]) })
 		},
 		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
 			return completePools(s, a0, a1, a2)
@@ -119,7 +120,7 @@ func poolVerb(s *session.Session, verb, short, example string, run func(context.
 
 func completePools(s *session.Session, cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Pools(ctx)
+		list, err := c.Pools.List(ctx)
 		if err != nil {
 			return nil
 		}
@@ -131,8 +132,8 @@ func completePools(s *session.Session, cmd *cobra.Command, _ []string, typed str
 }
 
 // GetPools prints the pools of these names; without names, all.
-func GetPools(s *session.Session, ctx context.Context, c *client.Client, t session.TableFlags, names []string) error {
-	list, err := c.Pools(ctx)
+func GetPools(ctx context.Context, s *session.Session, c *client.Client, t session.TableFlags, names []string) error {
+	list, err := c.Pools.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func GetPools(s *session.Session, ctx context.Context, c *client.Client, t sessi
 
 // used is how much of an amount is held.
 func used(a api.Amount) string {
-	return printers.Thousandths(a.Used) + "/" + printers.Thousandths(a.Total)
+	return amount.Thousandths(a.Used) + "/" + amount.Thousandths(a.Total)
 }
 
 func placementText(p api.Pool) string {
@@ -182,7 +183,7 @@ func placementText(p api.Pool) string {
 func poolUse(s *session.Session, pools []api.Pool, t session.TableFlags) error {
 	return session.Print(s, t, session.Table[api.Pool]{Items: pools, Columns: []session.Column[api.Pool]{
 		{Title: "POOL", Cell: func(p api.Pool) string { return p.Name }},
-		{Title: "FREE", Cell: func(p api.Pool) string { return printers.Thousandths(p.GPU.Total - p.GPU.Used) }, Tone: func(p api.Pool) session.Tone {
+		{Title: "FREE", Cell: func(p api.Pool) string { return amount.Thousandths(p.GPU.Total - p.GPU.Used) }, Tone: func(p api.Pool) session.Tone {
 			switch {
 			case p.GPU.Total == 0:
 				return session.ToneDim
@@ -192,9 +193,9 @@ func poolUse(s *session.Session, pools []api.Pool, t session.TableFlags) error {
 				return session.ToneGood
 			}
 		}},
-		{Title: "USED", Cell: func(p api.Pool) string { return printers.Thousandths(p.GPU.Used) }},
-		{Title: "TOTAL", Cell: func(p api.Pool) string { return printers.Thousandths(p.GPU.Total) }},
-		{Title: "IDLE>30m", Cell: func(p api.Pool) string { return printers.Thousandths(p.IdleGPU) }},
-		{Title: "DRAINED", Cell: func(p api.Pool) string { return printers.Thousandths(p.ShutGPU) }},
+		{Title: "USED", Cell: func(p api.Pool) string { return amount.Thousandths(p.GPU.Used) }},
+		{Title: "TOTAL", Cell: func(p api.Pool) string { return amount.Thousandths(p.GPU.Total) }},
+		{Title: "IDLE>30m", Cell: func(p api.Pool) string { return amount.Thousandths(p.IdleGPU) }},
+		{Title: "DRAINED", Cell: func(p api.Pool) string { return amount.Thousandths(p.ShutGPU) }},
 	}})
 }

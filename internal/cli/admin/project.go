@@ -30,7 +30,7 @@ func NewProjects(s *session.Session, n session.ProjectNoun) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return GetProjects(s, cmd.Context(), c, n, t, args)
+			return GetProjects(cmd.Context(), s, c, n, t, args)
 		},
 	}
 	t.Register(list)
@@ -43,7 +43,7 @@ func newProjectStop(s *session.Session, n session.ProjectNoun) *cobra.Command {
 	var o api.ProjectOptions
 	cmd := projectVerb(s, n, "stop", "Keep new work from being queued; what runs goes on", "muster "+n.Word+" stop vision --note 'maintenance until noon'",
 		func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
-			return c.StopProject(ctx, n.Records, name, o)
+			return c.Of(n.Records).Stop(ctx, name, o)
 		})
 	cmd.Long = `Keeps new work from being queued. What waits becomes Inadmissible and says why;
 what runs goes on. With --mode hold-and-drain what runs goes back to its queue
@@ -60,7 +60,7 @@ func newProjectSuspend(s *session.Session, n session.ProjectNoun) *cobra.Command
 	var dry bool
 	cmd := projectVerb(s, n, "suspend", "Have what runs go back to its queue, and keep new work from starting", "muster "+n.Word+" suspend vision --note 'the fair' --dry-run",
 		func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
-			p, err := c.SuspendProject(ctx, n.Records, name, o, dry)
+			p, err := c.Of(n.Records).Suspend(ctx, name, o, dry)
 			if err == nil && dry {
 				s.Say("nothing is changed; it would be so:")
 			}
@@ -79,7 +79,7 @@ nothing is done beyond that.`
 
 func newProjectStart(s *session.Session, n session.ProjectNoun) *cobra.Command {
 	cmd := projectVerb(s, n, "start", "Open it again", "muster "+n.Word+" start vision", func(ctx context.Context, c *client.Client, name string) (*api.Project, error) {
-		return c.StartProject(ctx, n.Records, name)
+		return c.Of(n.Records).Start(ctx, name)
 	})
 	cmd.Aliases = []string{"open", "resume"}
 	return cmd
@@ -91,7 +91,7 @@ func newProjectDelete(s *session.Session, n session.ProjectNoun) *cobra.Command 
 		Use: "delete " + n.Arg, Aliases: []string{"rm"}, Short: "Delete a " + n.Word + " that nothing needs any more", Example: "  muster " + n.Word + " delete vision --yes",
 		Args: session.OneName(n.Word),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.Drop(cmd.Context(), n.Word, args[0], yes, func(ctx context.Context, c *client.Client) error { return c.DeleteProject(ctx, n.Records, args[0]) })
+			return s.Drop(cmd.Context(), n.Word, args[0], yes, func(ctx context.Context, c *client.Client) error { return c.Of(n.Records).Delete(ctx, args[0]) })
 		},
 		ValidArgsFunction: s.CompleteRecords(n),
 	}
@@ -323,8 +323,8 @@ func quotaText(q api.PoolQuota) string {
 }
 
 // GetProjects prints the projects, or departments, of these names; without names, all.
-func GetProjects(s *session.Session, ctx context.Context, c *client.Client, n session.ProjectNoun, t session.TableFlags, names []string) error {
-	list, err := c.ProjectsOf(ctx, n.Records)
+func GetProjects(ctx context.Context, s *session.Session, c *client.Client, n session.ProjectNoun, t session.TableFlags, names []string) error {
+	list, err := c.Of(n.Records).List(ctx)
 	if err != nil {
 		return err
 	}

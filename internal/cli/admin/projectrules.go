@@ -48,7 +48,7 @@ it, and --clear everything that was there before.`,
 			if !slices.ContainsFunc([]string{"time-limit", "idle-limit", "budget", "check", "clear"}, cmd.Flags().Changed) {
 				return session.UsageError("there is nothing to change", "muster "+n.Word+" set --help lists the flags; muster "+n.Word+" describe shows what holds")
 			}
-			return setRules(s, cmd.Context(), n, o, args[0], cmd.Flags().Changed("budget"))
+			return setRules(cmd.Context(), s, n, o, args[0], cmd.Flags().Changed("budget"))
 		},
 		ValidArgsFunction: s.CompleteRecords(n),
 	}
@@ -61,7 +61,7 @@ it, and --clear everything that was there before.`,
 	return cmd
 }
 
-func setRules(s *session.Session, ctx context.Context, n session.ProjectNoun, o *ruleOptions, name string, budget bool) error {
+func setRules(ctx context.Context, s *session.Session, n session.ProjectNoun, o *ruleOptions, name string, budget bool) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func setRules(s *session.Session, ctx context.Context, n session.ProjectNoun, o 
 	if r.Checks, err = changeChecks(r.Checks, o.checks); err != nil {
 		return err
 	}
-	if p, err = c.SetRules(ctx, n.Records, name, r); err != nil {
+	if p, err = c.Of(n.Records).SetRules(ctx, name, r); err != nil {
 		return err
 	}
 	if shown, err := s.Brief(p, p.Name); shown {
@@ -100,7 +100,7 @@ func setRules(s *session.Session, ctx context.Context, n session.ProjectNoun, o 
 
 // projectNamed returns one project or department.
 func projectNamed(ctx context.Context, c *client.Client, n session.ProjectNoun, name string) (*api.Project, error) {
-	list, err := c.ProjectsOf(ctx, n.Records)
+	list, err := c.Of(n.Records).List(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -186,7 +186,7 @@ func newProjectCreate(s *session.Session, n session.ProjectNoun) *cobra.Command 
 			if err != nil {
 				return err
 			}
-			made, err := c.CreateProject(cmd.Context(), n.Records, in)
+			made, err := c.Of(n.Records).Create(cmd.Context(), in)
 			if err != nil {
 				return err
 			}
@@ -217,7 +217,7 @@ func newProjectUpdate(s *session.Session, n session.ProjectNoun) *cobra.Command 
 			if err != nil {
 				return err
 			}
-			done, err := c.ChangeProject(cmd.Context(), n.Records, args[0], patch)
+			done, err := c.Of(n.Records).Change(cmd.Context(), args[0], patch)
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ use and others may.`,
 			if !slices.Contains([]string{"gpu", "cpu", "memory"}, resource) {
 				return session.UsageError(fmt.Sprintf("--resource: %q is not a resource", resource), "one of gpu, cpu, memory")
 			}
-			return quota(s, cmd.Context(), t, project, pool, resource)
+			return quota(cmd.Context(), s, t, project, pool, resource)
 		},
 	}
 	t.Register(cmd)
@@ -48,7 +48,7 @@ use and others may.`,
 	return cmd
 }
 
-func quota(s *session.Session, ctx context.Context, t session.TableFlags, project, pool, resource string) error {
+func quota(ctx context.Context, s *session.Session, t session.TableFlags, project, pool, resource string) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -37,7 +38,7 @@ start there for whom it is, and name it (muster run --reservation NAME); with
 			if err != nil {
 				return err
 			}
-			return getReservations(s, cmd.Context(), c, t)
+			return getReservations(cmd.Context(), s, c, t)
 		},
 	}
 	t.Register(list)
@@ -50,7 +51,7 @@ start there for whom it is, and name it (muster run --reservation NAME); with
 			if err != nil {
 				return err
 			}
-			r, err := c.Reservation(cmd.Context(), args[0])
+			r, err := c.Reservations.Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -73,14 +74,14 @@ start there for whom it is, and name it (muster run --reservation NAME); with
 			if err := json.Unmarshal(data, &in.ReservationSpec); err != nil {
 				return nil, err
 			}
-			return c.CreateReservation(ctx, in, dry)
+			return c.Reservations.Create(ctx, in, dry)
 		})
 	update := reservationVerb(s, "update", "Change what flags name of a reservation", "muster reservation update demo --duration 6h",
 		func(ctx context.Context, c *client.Client, name string, patch map[string]any, dry bool) (*api.Reservation, error) {
 			if len(patch) == 0 {
 				return nil, session.UsageError("there is nothing to change", "muster reservation update --help lists the flags")
 			}
-			return c.ChangeReservation(ctx, name, patch, dry)
+			return c.Reservations.Change(ctx, name, patch, dry)
 		})
 	update.ValidArgsFunction = func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
 		return completeReservations(s, a0, a1, a2)
@@ -90,7 +91,7 @@ start there for whom it is, and name it (muster run --reservation NAME); with
 		Use: "delete RESERVATION", Aliases: []string{"rm"}, Short: "Delete a reservation that nobody waits for; its nodes are everybody's again", Example: "  muster reservation delete demo --yes",
 		Args: session.OneName("reservation"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return s.Drop(cmd.Context(), "reservation", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.DeleteReservation(ctx, args[0]) })
+			return s.Drop(cmd.Context(), "reservation", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.Reservations.Delete(ctx, args[0]) })
 		},
 		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
 			return completeReservations(s, a0, a1, a2)
@@ -184,7 +185,7 @@ func reservationVerb(s *session.Session, verb, short, example string, run func(c
 }
 
 func reservationLine(r *api.Reservation, m session.Moments) string {
-	return fmt.Sprintf("%s, %s with %s GPUs, %s until %s%s", r.State, session.Plural(len(r.Keeps), "node"), printers.Thousandths(r.GPU), m.Instant(session.TimeOf(r.From)), m.Instant(session.TimeOf(r.Until)), andAgain(r.Repeat))
+	return fmt.Sprintf("%s, %s with %s GPUs, %s until %s%s", r.State, session.Plural(len(r.Keeps), "node"), amount.Thousandths(r.GPU), m.Instant(session.TimeOf(r.From)), m.Instant(session.TimeOf(r.Until)), andAgain(r.Repeat))
 }
 
 func andAgain(repeat string) string {
@@ -194,7 +195,7 @@ func andAgain(repeat string) string {
 	return ", " + repeat
 }
 
-// forWhom is for whose work a reservation is.
+// forWhom describes the users and projects that may use a reservation.
 func forWhom(r api.Reservation) string {
 	if r.Maintenance {
 		return "maintenance"
@@ -202,8 +203,8 @@ func forWhom(r api.Reservation) string {
 	return strings.Join(append(append([]string{}, r.Projects...), r.Users...), ",")
 }
 
-func getReservations(s *session.Session, ctx context.Context, c *client.Client, t session.TableFlags) error {
-	list, err := c.Reservations(ctx)
+func getReservations(ctx context.Context, s *session.Session, c *client.Client, t session.TableFlags) error {
+	list, err := c.Reservations.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func getReservations(s *session.Session, ctx context.Context, c *client.Client, 
 		{Title: "UNTIL", Cell: func(r api.Reservation) string { return m.Instant(session.TimeOf(r.Until)) }},
 		{Title: "REPEAT", Cell: func(r api.Reservation) string { return printers.OrDash(r.Repeat) }},
 		{Title: "NODES", Cell: func(r api.Reservation) string { return fmt.Sprint(len(r.Keeps)) }},
-		{Title: "GPU", Cell: func(r api.Reservation) string { return printers.Thousandths(r.GPU) }},
+		{Title: "GPU", Cell: func(r api.Reservation) string { return amount.Thousandths(r.GPU) }},
 		{Title: "FOR", Cell: forWhom},
 		{Title: "NOTE", Cell: func(r api.Reservation) string { return printers.OrDash(r.Note) }},
 	}})
@@ -258,7 +259,7 @@ func describeReservation(s *session.Session, r *api.Reservation, m session.Momen
 	case r.Pool != "":
 		line("Chosen", "all of pool "+r.Pool)
 	}
-	line("GPUs", printers.Thousandths(r.GPU))
+	line("GPUs", amount.Thousandths(r.GPU))
 	if r.Magnetic {
 		line("Named", "it need not be")
 	}
@@ -271,7 +272,7 @@ func describeReservation(s *session.Session, r *api.Reservation, m session.Momen
 
 func completeReservations(s *session.Session, cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Reservations(ctx)
+		list, err := c.Reservations.List(ctx)
 		if err != nil {
 			return nil
 		}

@@ -129,14 +129,14 @@ func createSecret(s *session.Session, cmd *cobra.Command, o *secretOptions, args
 		}
 		o.fromFile = "-"
 	}
-	if err := mainValue(s, cmd.Context(), o, t, given, &in); err != nil {
+	if err := mainValue(cmd.Context(), s, o, t, given, &in); err != nil {
 		return err
 	}
 	c, err := s.Connect(cmd.Context())
 	if err != nil {
 		return err
 	}
-	done, err := c.CreateSecret(cmd.Context(), in)
+	done, err := c.Secrets.Create(cmd.Context(), in)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func newSecretList(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Secrets(cmd.Context())
+			list, err := c.Secrets.List(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -255,7 +255,7 @@ func newSecretDelete(s *session.Session) *cobra.Command {
 			if len(args) == 0 {
 				return session.UsageError("muster secret delete needs the name of a secret", cmd.UseLine())
 			}
-			return deleteSecrets(s, cmd.Context(), args, yes)
+			return deleteSecrets(cmd.Context(), s, args, yes)
 		},
 		ValidArgsFunction: s.CompleteSecrets,
 	}
@@ -263,7 +263,7 @@ func newSecretDelete(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func deleteSecrets(s *session.Session, ctx context.Context, names []string, yes bool) error {
+func deleteSecrets(ctx context.Context, s *session.Session, names []string, yes bool) error {
 	if !yes {
 		if !s.IO.InTerminal {
 			return session.NeedsFlagError("muster secret delete", "--yes")
@@ -272,8 +272,8 @@ func deleteSecrets(s *session.Session, ctx context.Context, names []string, yes 
 			return err
 		}
 	}
-	return eachOf(s, ctx, names, func(c *client.Client, name string) error {
-		if err := c.DeleteSecret(ctx, name); err != nil {
+	return eachOf(ctx, s, names, func(c *client.Client, name string) error {
+		if err := c.Secrets.Delete(ctx, name); err != nil {
 			return err
 		}
 		s.Say("deleted secret %s", name)

@@ -39,7 +39,7 @@ func readValue(s *session.Session, file string) ([]byte, error) {
 
 // mainValue finds the value of a secret: on the command line, in a file, on
 // standard input, or by asking for it.
-func mainValue(s *session.Session, ctx context.Context, o *secretOptions, t secretType, given string, in *api.NewSecret) error {
+func mainValue(ctx context.Context, s *session.Session, o *secretOptions, t secretType, given string, in *api.NewSecret) error {
 	if o.passwordStdin {
 		if o.fromFile != "" {
 			return session.UsageError("--password-stdin contradicts --from-file", "leave one of them out")

@@ -122,7 +122,7 @@ func newTemplateList(s *session.Session, kind string) *cobra.Command {
 			if all {
 				project = ""
 			}
-			list, err := c.Templates(cmd.Context(), project, kind)
+			list, err := c.Templates.List(cmd.Context(), project, kind)
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func newTemplateDescribe(s *session.Session, kind string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := document.Template(s, cmd.Context(), c, sc.of(sc.Project), kind, args[0])
+			t, err := document.Template(cmd.Context(), s, c, sc.of(sc.Project), kind, args[0])
 			if err != nil {
 				return err
 			}
@@ -244,7 +244,7 @@ func newTemplateDelete(s *session.Session, kind string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.DeleteTemplate(cmd.Context(), project, kind, args[0]); err != nil {
+			if err := c.Templates.Delete(cmd.Context(), project, kind, args[0]); err != nil {
 				return err
 			}
 			s.Say("deleted %s %s", spec.AssetWord(kind), args[0])

@@ -49,7 +49,7 @@ func newTemplateEdit(s *session.Session, kind string, create bool) *cobra.Comman
 			if len(args) != 1 {
 				return session.UsageError(fmt.Sprintf("%s takes one name, not %d", cmd.CommandPath(), len(args)), cmd.UseLine())
 			}
-			return editTemplate(s, cmd.Context(), o, args[0], argv)
+			return editTemplate(cmd.Context(), s, o, args[0], argv)
 		},
 	}
 	if !create {
@@ -77,7 +77,7 @@ func newTemplateEdit(s *session.Session, kind string, create bool) *cobra.Comman
 	return cmd
 }
 
-func editTemplate(s *session.Session, ctx context.Context, o *templateOptions, name string, argv []string) error {
+func editTemplate(ctx context.Context, s *session.Session, o *templateOptions, name string, argv []string) error {
 	d := &o.document
 	if d.Cmd.Flags().Changed("name") {
 		return session.UsageError("--name is each workload's own", "--prefix makes names")
@@ -94,7 +94,7 @@ func editTemplate(s *session.Session, ctx context.Context, o *templateOptions, n
 		return err
 	}
 	if !o.create {
-		was, err := document.Template(s, ctx, c, project, o.kind, name)
+		was, err := document.Template(ctx, s, c, project, o.kind, name)
 		if err != nil {
 			return err
 		}
@@ -130,9 +130,9 @@ func editTemplate(s *session.Session, ctx context.Context, o *templateOptions, n
 		return err
 	}
 	o.say(&next)
-	do, word := c.ReplaceTemplate, "changed"
+	do, word := c.Templates.Replace, "changed"
 	if o.create {
-		do, word = c.CreateTemplate, "made"
+		do, word = c.Templates.Create, "made"
 	}
 	t, err := do(ctx, project, o.kind, next)
 	if err != nil {

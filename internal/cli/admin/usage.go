@@ -41,7 +41,7 @@ times the fraction of each device that it held.`,
   muster usage --by user,workload --since 7d
   muster usage -p vision --every 24h -o csv`,
 		Args: session.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return showUsage(s, cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return showUsage(cmd.Context(), s, o) },
 	}
 	o.table.Register(cmd)
 	f := cmd.Flags()
@@ -91,7 +91,7 @@ func (o *usageOptions) query(s *session.Session) (client.UsageOptions, error) {
 	return q, nil
 }
 
-func showUsage(s *session.Session, ctx context.Context, o *usageOptions) error {
+func showUsage(ctx context.Context, s *session.Session, o *usageOptions) error {
 	q, err := o.query(s)
 	if err != nil {
 		return err

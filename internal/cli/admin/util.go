@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -29,9 +30,9 @@ func NewUtil(s *session.Session) *cobra.Command {
 		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only != "" {
-				return utilOf(s, cmd.Context(), t, only, noUsers)
+				return utilOf(cmd.Context(), s, t, only, noUsers)
 			}
-			return Util(s, cmd.Context(), t, noUsers)
+			return Util(cmd.Context(), s, t, noUsers)
 		},
 	}
 	t.Register(cmd)
@@ -50,7 +51,7 @@ var (
 )
 
 // Util prints how much of each cluster is used and what waits for it.
-func Util(s *session.Session, ctx context.Context, t session.TableFlags, noUsers bool) error {
+func Util(ctx context.Context, s *session.Session, t session.TableFlags, noUsers bool) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func Util(s *session.Session, ctx context.Context, t session.TableFlags, noUsers
 }
 
 // utilOf is muster util of one cluster.
-func utilOf(s *session.Session, ctx context.Context, t session.TableFlags, cluster string, noUsers bool) error {
+func utilOf(ctx context.Context, s *session.Session, t session.TableFlags, cluster string, noUsers bool) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func utilOf(s *session.Session, ctx context.Context, t session.TableFlags, clust
 	if err != nil {
 		return err
 	}
-	nodes, err := nodesOf(s, ctx, c, cluster)
+	nodes, err := nodesOf(ctx, s, c, cluster)
 	if err != nil {
 		return err
 	}
@@ -193,11 +194,11 @@ func utilNodes(s *session.Session, nodes []api.Node, t session.TableFlags) error
 		{Title: "POOL", Cell: func(n api.Node) string { return n.Pool }},
 		{Title: "STATUS", Cell: printers.NodeStatus, Tone: printers.NodeTone},
 		{Title: "GPU", Cell: func(n api.Node) string { return printers.Devices(n.Devices) }},
-		{Title: "FREE", Cell: func(n api.Node) string { return printers.Thousandths(n.GPU.Total - n.GPU.Used) }, Tone: utilTone},
-		{Title: "USED", Cell: func(n api.Node) string { return printers.Thousandths(n.GPU.Used) }},
-		{Title: "TOTAL", Cell: func(n api.Node) string { return printers.Thousandths(n.GPU.Total) }},
+		{Title: "FREE", Cell: func(n api.Node) string { return amount.Thousandths(n.GPU.Total - n.GPU.Used) }, Tone: utilTone},
+		{Title: "USED", Cell: func(n api.Node) string { return amount.Thousandths(n.GPU.Used) }},
+		{Title: "TOTAL", Cell: func(n api.Node) string { return amount.Thousandths(n.GPU.Total) }},
 		{Title: "CPU", Cell: func(n api.Node) string {
-			return printers.Thousandths(n.CPU.Used) + "/" + printers.Thousandths(n.CPU.Total)
+			return amount.Thousandths(n.CPU.Used) + "/" + amount.Thousandths(n.CPU.Total)
 		}},
 		{Title: "MEMORY", Cell: func(n api.Node) string { return printers.Size(n.Memory.Used) + "/" + printers.Size(n.Memory.Total) }},
 		{Title: "TASKS", Cell: func(n api.Node) string { return strconv.Itoa(n.Tasks) }},

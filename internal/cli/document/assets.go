@@ -19,12 +19,12 @@ import (
 // TakeAssets makes the assets that are named, or that the file names, what a file
 // and flags are laid over. Data is taken by the server, since it lies beside what
 // a document says.
-func TakeAssets(s *session.Session, ctx context.Context, d *DocumentFlags, named spec.Assets) error {
+func TakeAssets(ctx context.Context, s *session.Session, d *DocumentFlags, named spec.Assets) error {
 	if d.File == "" {
 		if named == (spec.Assets{}) {
 			return nil
 		}
-		take, err := taker(s, ctx, d.Project)
+		take, err := resolver(ctx, s, d.Project)
 		if err == nil {
 			d.Base, err = spec.Compose(named, take)
 		}
@@ -38,7 +38,7 @@ func TakeAssets(s *session.Session, ctx context.Context, d *DocumentFlags, named
 		if over == (spec.Assets{}) {
 			continue
 		}
-		take, err := taker(s, ctx, cmp.Or(d.Project, p.Doc.Project))
+		take, err := resolver(ctx, s, cmp.Or(d.Project, p.Doc.Project))
 		if err != nil {
 			return err
 		}
@@ -53,11 +53,11 @@ func TakeAssets(s *session.Session, ctx context.Context, d *DocumentFlags, named
 	return nil
 }
 
-// taker finds the assets that a project uses.
-func taker(s *session.Session, ctx context.Context, project string) (spec.Take, error) {
+// resolver returns the lookup of the assets that a project uses.
+func resolver(ctx context.Context, s *session.Session, project string) (spec.Resolve, error) {
 	c, err := s.Connect(ctx)
 	return func(kind, ref string) (spec.Piece, error) {
-		t, err := Template(s, ctx, c, project, kind, ref)
+		t, err := Template(ctx, s, c, project, kind, ref)
 		if err != nil {
 			return spec.Piece{}, err
 		}
@@ -67,7 +67,7 @@ func taker(s *session.Session, ctx context.Context, project string) (spec.Take, 
 }
 
 // Whole is the document that doc stands for: itself, where it names no assets.
-func Whole(s *session.Session, ctx context.Context, c *client.Client, doc *spec.Document) (*spec.Document, error) {
+func Whole(ctx context.Context, s *session.Session, c *client.Client, doc *spec.Document) (*spec.Document, error) {
 	if !doc.NamesAssets() {
 		return doc, nil
 	}
@@ -100,7 +100,7 @@ func AssetsOf(doc *spec.Document) (out []string) {
 }
 
 // Template is the one that NAME or NAME@VERSION means in a project.
-func Template(s *session.Session, ctx context.Context, c *client.Client, project, kind, ref string) (*api.Template, error) {
+func Template(ctx context.Context, s *session.Session, c *client.Client, project, kind, ref string) (*api.Template, error) {
 	name, digits, at := strings.Cut(ref, "@")
 	version := 0
 	if at {
@@ -113,11 +113,11 @@ func Template(s *session.Session, ctx context.Context, c *client.Client, project
 	if name == "" {
 		return nil, session.UsageError("the name of the "+spec.AssetWord(kind)+" is missing", "muster "+kind+" list shows what there is")
 	}
-	t, err := c.Template(ctx, TemplateProject(project), kind, name, version)
+	t, err := c.Templates.Get(ctx, TemplateProject(project), kind, name, version)
 	if !session.IsNotFound(err) {
 		return t, err
 	}
-	if list, lerr := c.Templates(ctx, TemplateProject(project), kind); lerr == nil {
+	if list, lerr := c.Templates.List(ctx, TemplateProject(project), kind); lerr == nil {
 		var names []string
 		for _, t := range list.Items {
 			names = append(names, t.Name)

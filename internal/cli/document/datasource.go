@@ -23,7 +23,7 @@ func (o *SourceFlags) Register(f *pflag.FlagSet, kind string) {
 	if kind == client.KindDataSource {
 		f.StringArrayVar(&o.repositories, "git", nil, "a git repository, cloned below the working directory: ORG/REPO or URL[,branch=…][,commit=…][,path=…]; repeat for several")
 	}
-	// Who looks for what is not there is told what to do instead.
+	// A word that other tools have and Muster does not gets an error with the command to use instead.
 	f.StringVar(&o.nfs, "nfs", "", "is refused: mount it on the nodes, or make a claim of it")
 	f.StringVar(&o.s3, "s3", "", "is refused: buckets are not mounted")
 	for _, name := range []string{"nfs", "s3"} {

@@ -19,8 +19,8 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/convert/slurm"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // DocumentFlags are what `muster run` can say of a workload beside its file.
@@ -133,20 +133,20 @@ func BuildAll(s *session.Session, d *DocumentFlags, argv []string, local bool) (
 		return nil, err
 	}
 	for i := range all {
-		if all[i].Doc, err = settle(s, d, all[i], edits, local); err != nil {
+		if all[i].Doc, err = resolve(s, d, all[i], edits, local); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// settle is a document with what flags and the present situation say over it.
-func settle(s *session.Session, d *DocumentFlags, p Piece, edits []Change, local bool) (*spec.Document, error) {
+// resolve returns the document with the values of flags and of the present situation applied to it.
+func resolve(s *session.Session, d *DocumentFlags, p Piece, edits []Change, local bool) (*spec.Document, error) {
 	doc, err := Edit(p.Doc, edits)
 	if err != nil {
 		return nil, err
 	}
-	if d.Stdin && doc.Kind == lifecycle.Workspace && doc.Restart == "" {
+	if d.Stdin && doc.Kind.Interactive() && doc.Restart == "" {
 		doc.Restart = "never" // who leaves the shell that was asked for wants no other
 	}
 	if err := SettleWorkdir(doc, local); err != nil {
@@ -280,7 +280,7 @@ func Read(s *session.Session, file string) ([]byte, error) {
 
 // Refuse is err with the lines of the file, where it has any.
 func (src Source) Refuse(err error) error {
-	var errs spec.Errors
+	var errs codec.Errors
 	if !errors.As(err, &errs) {
 		return err
 	}
@@ -304,7 +304,7 @@ func (src Source) lines() map[string]int {
 		return m
 	}
 	_, err := spec.Load(src.Data)
-	var errs spec.Errors
+	var errs codec.Errors
 	if errors.As(err, &errs) {
 		for _, e := range errs {
 			m[e.Path] = e.Line

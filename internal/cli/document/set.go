@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Change is one field of a document that the command line sets.
@@ -24,7 +25,7 @@ type Change struct {
 	add    bool // to the list that is there
 }
 
-// authorsMaps are the maps whose keys are the author's, dots and all.
+// authorsMaps are the maps whose keys the author chooses; such a key may contain dots.
 var authorsMaps = []string{"env", "labels", "annotations", "nodeSelector", "resources.gpu.mig", "master.resources.gpu.mig", "resources.extended", "licenses", "master.resources.extended", "master.env", "build.env", "publish.metadata", "publish.serve.env"}
 
 // ParseSet reads FIELD=value. The field's type says how the value is read.
@@ -46,7 +47,7 @@ func ParseSet(text string) (Change, error) {
 		return c, err
 	}
 	t, err := spec.Explain(withoutIndexes(path))
-	var fe spec.FieldError
+	var fe codec.FieldError
 	if errors.As(err, &fe) {
 		return Change{}, badFlag("--set", fe)
 	}
@@ -84,9 +85,9 @@ func parseValue(path, text string) (any, error) {
 	return read.Value, err
 }
 
-func badFlag(flag string, e spec.FieldError) error {
+func badFlag(flag string, e codec.FieldError) error {
 	e.Line = 0
-	f := session.BadDocument("", spec.Errors{e})
+	f := session.BadDocument("", codec.Errors{e})
 	f.File = flag
 	return f
 }
@@ -110,7 +111,7 @@ func Edit(doc *spec.Document, changes []Change) (*spec.Document, error) {
 			continue
 		}
 		if doc, err = spec.Parse(next); err != nil {
-			var errs spec.Errors
+			var errs codec.Errors
 			if errors.As(err, &errs) {
 				return nil, badFlag(c.Flag, errs[0])
 			}

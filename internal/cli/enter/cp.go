@@ -43,7 +43,7 @@ links are kept, owners not. Nothing is written outside TARGET, whatever links sa
 			if len(args) != 2 {
 				return session.UsageError(fmt.Sprintf("muster cp takes a source and a target, not %d words", len(args)), cmd.UseLine())
 			}
-			return cp(s, cmd.Context(), o, args[0], args[1])
+			return cp(cmd.Context(), s, o, args[0], args[1])
 		},
 	}
 	o.scope.Register(s, cmd)
@@ -80,7 +80,7 @@ func readRemote(text string) (r remotePath, ok bool, err error) {
 	return r, true, nil
 }
 
-func cp(s *session.Session, ctx context.Context, o *cpOptions, from, to string) error {
+func cp(ctx context.Context, s *session.Session, o *cpOptions, from, to string) error {
 	source, isFrom, err := readRemote(from)
 	if err != nil {
 		return err

@@ -16,14 +16,14 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
-// packed is a tree of this machine that is to be sent.
+// packed is a local file tree to send.
 type packed struct {
 	from  string
 	base  string // the name that it has here
 	total int64  // bytes of its files
 }
 
-// pack looks at what is to be sent.
+// pack lists the files to send.
 func pack(from string) (*packed, error) {
 	abs, err := filepath.Abs(from)
 	if err != nil {

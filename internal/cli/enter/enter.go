@@ -56,7 +56,7 @@ On a terminal a shell gets it, as with -it, and without a command it is a shell.
 			if args = session.DropNoun(args); len(args) > 1 {
 				return session.UsageError(fmt.Sprintf("muster exec takes one workload, not %d", len(args)), cmd.UseLine())
 			}
-			return exec(s, cmd.Context(), o, session.FirstName(args), argv)
+			return exec(cmd.Context(), s, o, session.FirstName(args), argv)
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -69,7 +69,7 @@ On a terminal a shell gets it, as with -it, and without a command it is a shell.
 	return cmd
 }
 
-func exec(s *session.Session, ctx context.Context, o *execOptions, name string, argv []string) error {
+func exec(ctx context.Context, s *session.Session, o *execOptions, name string, argv []string) error {
 	if s.IO.InTerminal && (len(argv) == 0 || slices.Contains(shells, path.Base(argv[0])) && len(argv) == 1) {
 		o.stdin, o.tty = true, true
 	}
@@ -143,7 +143,7 @@ the task's when it ends.`,
 			if err != nil {
 				return err
 			}
-			return attach(s, cmd.Context(), c, w, o)
+			return attach(cmd.Context(), s, c, w, o)
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -155,19 +155,19 @@ the task's when it ends.`,
 }
 
 // attach connects to a task until it ends or the user leaves.
-func attach(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, o *attachOptions) error {
+func attach(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, o *attachOptions) error {
 	task, err := runningTask(w, o.task)
 	if err != nil {
 		return err
 	}
-	if err := join(s, ctx, c, w, task, terminal.Bare(s.IO.Out), o.noStdin); err != nil {
-		return left(s, ctx, w, err)
+	if err := join(ctx, s, c, w, task, terminal.Bare(s.IO.Out), o.noStdin); err != nil {
+		return left(ctx, s, w, err)
 	}
-	return taskEnd(s, ctx, c, w, task)
+	return taskEnd(ctx, s, c, w, task)
 }
 
 // join carries streams between this terminal and a task until either ends.
-func join(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, task int, out io.Writer, noStdin bool) error {
+func join(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, task int, out io.Writer, noStdin bool) error {
 	ctx, stop := terminal.Deadly(ctx)
 	defer stop()
 	ctx, leave := context.WithCancelCause(ctx)
@@ -197,7 +197,7 @@ func join(s *session.Session, ctx context.Context, c *client.Client, w *api.Work
 }
 
 // left is what the end of an attachment by the user comes to.
-func left(s *session.Session, ctx context.Context, w *api.Workload, err error) error {
+func left(ctx context.Context, s *session.Session, w *api.Workload, err error) error {
 	if err != terminal.ErrDetached && ctx.Err() == nil { //nolint:errorlint // the very value is the cause
 		return err
 	}
@@ -231,7 +231,7 @@ func runningTask(w *api.Workload, index int) (int, error) {
 }
 
 // taskEnd waits until the end of a task is known and exits with its code.
-func taskEnd(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, index int) error {
+func taskEnd(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, index int) error {
 	attempt, restarts := w.Attempt, 0
 	find := func(w *api.Workload) *api.Task {
 		for i := range w.Attempts {
@@ -248,7 +248,7 @@ func taskEnd(s *session.Session, ctx context.Context, c *client.Client, w *api.W
 	}
 	over := func(t *api.Task) bool { return t.State == "succeeded" || t.State == "failed" || t.State == "lost" }
 	again := func(t *api.Task) bool { return t.Restarts > restarts || t.RestartAt != nil }
-	w, err := inspect.Until(s, ctx, c, w, func(w *api.Workload) bool {
+	w, err := inspect.Until(ctx, s, c, w, func(w *api.Workload) bool {
 		t := find(w)
 		return printers.Ended(w) || w.Attempt > attempt || w.Phase == string(lifecycle.Backoff) || t != nil && (again(t) || over(t) && w.Tasks.Total > 1)
 	})

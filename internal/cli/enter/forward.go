@@ -44,7 +44,7 @@ document, at any local ones.`,
 			if len(args) == 0 {
 				return session.UsageError("muster port-forward needs the name of a workload", cmd.UseLine())
 			}
-			return portForward(s, cmd.Context(), o, args[0], args[1:])
+			return portForward(cmd.Context(), s, o, args[0], args[1:])
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -98,7 +98,7 @@ type forwarding struct {
 	Port    int    `json:"port"`
 }
 
-func portForward(s *session.Session, ctx context.Context, o *forwardOptions, name string, texts []string) error {
+func portForward(ctx context.Context, s *session.Session, o *forwardOptions, name string, texts []string) error {
 	ports, err := readPorts(texts)
 	if err != nil {
 		return err
@@ -145,9 +145,9 @@ func portForward(s *session.Session, ctx context.Context, o *forwardOptions, nam
 			return err
 		}
 		context.AfterFunc(ctx, func() { _ = l.Close() })
-		wg.Go(func() { accept(s, ctx, c, w, o.task, ports[i].remote, l) })
+		wg.Go(func() { accept(ctx, s, c, w, o.task, ports[i].remote, l) })
 	}
-	w, err = inspect.UntilEnd(s, ctx, c, w)
+	w, err = inspect.UntilEnd(ctx, s, c, w)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func printForwarding(s *session.Session, f forwarding) error {
 }
 
 // accept carries the connections of one listener until that is closed.
-func accept(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, task, port int, l net.Listener) {
+func accept(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, task, port int, l net.Listener) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {

@@ -16,17 +16,17 @@ import (
 // Interact waits until the first task of a workload runs and connects this
 // terminal to it. All of its output is shown: it comes from the log, which has
 // what was written before anybody was attached.
-func Interact(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload) error {
-	w, err := inspect.Until(s, ctx, c, w, func(w *api.Workload) bool { return printers.Ended(w) || w.Tasks.Running > 0 })
+func Interact(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload) error {
+	w, err := inspect.Until(ctx, s, c, w, func(w *api.Workload) bool { return printers.Ended(w) || w.Tasks.Running > 0 })
 	if ctx.Err() != nil {
-		return left(s, ctx, w, err)
+		return left(ctx, s, w, err)
 	}
 	if err != nil {
 		return err
 	}
 	task, err := runningTask(w, -1)
 	if err != nil { // it has ended already
-		return missed(s, ctx, c, w)
+		return missed(ctx, s, c, w)
 	}
 	out, stop := context.WithCancel(ctx)
 	defer stop()
@@ -39,17 +39,17 @@ func Interact(s *session.Session, ctx context.Context, c *client.Client, w *api.
 		}
 		shown <- err
 	}()
-	switch err := join(s, ctx, c, w, task, io.Discard, false); {
+	switch err := join(ctx, s, c, w, task, io.Discard, false); {
 	case hasEnded(err):
 	case err != nil:
 		stop()
 		<-shown
-		return left(s, ctx, w, err)
+		return left(ctx, s, w, err)
 	}
 	if err := <-shown; err != nil && !logs.IsNoLogs(err) {
-		return left(s, ctx, w, err)
+		return left(ctx, s, w, err)
 	}
-	return taskEnd(s, ctx, c, w, task)
+	return taskEnd(ctx, s, c, w, task)
 }
 
 // hasEnded reports whether a task could not be entered because it does not run
@@ -60,13 +60,13 @@ func hasEnded(err error) bool {
 }
 
 // missed shows what a task has written that ended before anybody could attach.
-func missed(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload) error {
-	err := logs.CopyLogs(s, ctx, c, w, client.LogOptions{Attempt: &w.Attempt})
+func missed(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload) error {
+	err := logs.CopyLogs(ctx, s, c, w, client.LogOptions{Attempt: &w.Attempt})
 	if err != nil && !logs.IsNoLogs(err) {
 		return err
 	}
-	if w, err = inspect.UntilEnd(s, ctx, c, w); err != nil {
-		return left(s, ctx, w, err)
+	if w, err = inspect.UntilEnd(ctx, s, c, w); err != nil {
+		return left(ctx, s, w, err)
 	}
 	s.Say("%s", printers.Result(w, s.Clock()))
 	return session.ExitCode(printers.ExitOf(w, "task"))

@@ -52,7 +52,7 @@ are made for this user, and lie with the state of muster.`,
   scp -r notebook.muster:results .
   rsync -a notebook.muster:results/ results/   where the image has rsync
   code --remote ssh-remote+notebook.muster /workspace`,
-		RunE: func(cmd *cobra.Command, args []string) error { return sshConfig(s, cmd.Context(), o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return sshConfig(cmd.Context(), s, o, args) },
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
 	o.scope.Register(s, cmd)
@@ -71,14 +71,14 @@ func NewSSHProxy(s *session.Session) *cobra.Command {
 			if len(args) != 1 {
 				return session.UsageError("muster ssh-proxy takes the name of one host", cmd.UseLine())
 			}
-			return sshProxy(s, cmd.Context(), sc, args[0])
+			return sshProxy(cmd.Context(), s, sc, args[0])
 		},
 	}
 	sc.Register(s, cmd)
 	return cmd
 }
 
-func sshConfig(s *session.Session, ctx context.Context, o *sshConfigOptions, names []string) error {
+func sshConfig(ctx context.Context, s *session.Session, o *sshConfigOptions, names []string) error {
 	dir, _, err := sshKeys(s)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func sshConfig(s *session.Session, ctx context.Context, o *sshConfigOptions, nam
 	return err
 }
 
-// hostEntry is what ssh is told of a host.
+// hostEntry returns the entry for a host in the configuration of ssh.
 func hostEntry(host, dir, command string) string {
 	quote := func(name string) string { return `"` + strings.ReplaceAll(filepath.Join(dir, name), "%", "%%") + `"` }
 	return fmt.Sprintf(`Host %s
@@ -206,7 +206,7 @@ func readHost(host string) (name string, task int, err error) {
 	return rest, n, nil
 }
 
-func sshProxy(s *session.Session, ctx context.Context, sc session.Scope, host string) error {
+func sshProxy(ctx context.Context, s *session.Session, sc session.Scope, host string) error {
 	name, task, err := readHost(host)
 	if err != nil {
 		return err

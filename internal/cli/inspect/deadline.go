@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
-// deadlineLine prints by when it is to be done, and whether it will be.
+// deadlineLine prints the deadline of a workload, and whether it is expected to be met.
 func deadlineLine(s *session.Session, b *strings.Builder, d *api.DeadlineState, m session.Moments) {
 	if d == nil {
 		return

@@ -42,7 +42,7 @@ func NewDescribe(s *session.Session) *cobra.Command {
 			if err := checkDialect(o.dialect); err != nil {
 				return err
 			}
-			return describe(s, cmd.Context(), o, session.FirstName(args))
+			return describe(cmd.Context(), s, o, session.FirstName(args))
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -52,7 +52,7 @@ func NewDescribe(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func describe(s *session.Session, ctx context.Context, o *describeOptions, name string) error {
+func describe(ctx context.Context, s *session.Session, o *describeOptions, name string) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func describe(s *session.Session, ctx context.Context, o *describeOptions, name 
 	if err := facts(s, w, m, o.dialect); err != nil {
 		return err
 	}
-	if err := logs.ErrorCard(s, ctx, c, w); err != nil {
+	if err := logs.ErrorCard(ctx, s, c, w); err != nil {
 		return err
 	}
 	if err := attempts(s, w, m); err != nil {

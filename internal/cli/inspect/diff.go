@@ -47,7 +47,7 @@ same are left out; --all shows them too.`,
 			if args = session.DropNoun(args); len(args) > 2 {
 				return session.UsageError(fmt.Sprintf("muster diff takes two attempts at most, not %d", len(args)), cmd.UseLine())
 			}
-			return diff(s, cmd.Context(), o, args)
+			return diff(cmd.Context(), s, o, args)
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -79,12 +79,12 @@ type difference struct {
 	Outcome  []api.FieldChange `json:"outcome"`
 }
 
-func diff(s *session.Session, ctx context.Context, o *diffOptions, args []string) error {
+func diff(ctx context.Context, s *session.Session, o *diffOptions, args []string) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	a, b, err := sides(s, ctx, c, o.scope, args)
+	a, b, err := sides(ctx, s, c, o.scope, args)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func diff(s *session.Session, ctx context.Context, o *diffOptions, args []string
 }
 
 // sides resolves what the words of the command line mean.
-func sides(s *session.Session, ctx context.Context, c *client.Client, sc session.Scope, args []string) (a, b *attemptOf, err error) {
+func sides(ctx context.Context, s *session.Session, c *client.Client, sc session.Scope, args []string) (a, b *attemptOf, err error) {
 	name, number, err := SplitAttempt(session.FirstName(args))
 	if err != nil {
 		return nil, nil, err

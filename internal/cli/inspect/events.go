@@ -51,7 +51,7 @@ func NewEvents(s *session.Session) *cobra.Command {
 			if err := checkDialect(o.dialect); err != nil {
 				return err
 			}
-			return events(s, cmd.Context(), o, session.FirstName(args))
+			return events(cmd.Context(), s, o, session.FirstName(args))
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -66,7 +66,7 @@ func NewEvents(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-func events(s *session.Session, ctx context.Context, o *eventsOptions, name string) error {
+func events(ctx context.Context, s *session.Session, o *eventsOptions, name string) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func events(s *session.Session, ctx context.Context, o *eventsOptions, name stri
 			return err
 		}
 	}
-	es, next, err := past(s, ctx, c, o, w, names)
+	es, next, err := past(ctx, s, c, o, w, names)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func events(s *session.Session, ctx context.Context, o *eventsOptions, name stri
 	if s.Format() == "json" {
 		s.Output = "jsonl"
 	}
-	return followEvents(s, ctx, c, o, w, es)
+	return followEvents(ctx, s, c, o, w, es)
 }
 
 // namesByID are the names of the workloads there are; histories carry ids.
@@ -114,7 +114,7 @@ func namesByID(ctx context.Context, c *client.Client) (map[string]string, error)
 }
 
 // past reads the history, of all workloads when w is nil.
-func past(s *session.Session, ctx context.Context, c *client.Client, o *eventsOptions, w *api.Workload, names map[string]string) ([]event, string, error) {
+func past(ctx context.Context, s *session.Session, c *client.Client, o *eventsOptions, w *api.Workload, names map[string]string) ([]event, string, error) {
 	var es []event
 	after := o.after
 	for {
@@ -155,7 +155,7 @@ func printEvents(s *session.Session, o *eventsOptions, es []event, next string) 
 
 // followEvents goes on with transitions as they come. After a lost connection
 // it reads those that were missed.
-func followEvents(s *session.Session, ctx context.Context, c *client.Client, o *eventsOptions, w *api.Workload, es []event) error {
+func followEvents(ctx context.Context, s *session.Session, c *client.Client, o *eventsOptions, w *api.Workload, es []event) error {
 	seen := o.after
 	if len(es) > 0 {
 		seen = es[len(es)-1].Seq
@@ -171,12 +171,12 @@ func followEvents(s *session.Session, ctx context.Context, c *client.Client, o *
 		}
 		var fresh []event
 		if e.Synced {
-			if fresh, _, err = past(s, ctx, c, &eventsOptions{after: seen, dialect: o.dialect}, w, names); err != nil {
+			if fresh, _, err = past(ctx, s, c, &eventsOptions{after: seen, dialect: o.dialect}, w, names); err != nil {
 				return err
 			}
 		} else {
 			names[e.Workload.ID] = e.Workload.Name
-			if fresh, err = news(s, ctx, c, o, e.Workload, seen); err != nil {
+			if fresh, err = news(ctx, s, c, o, e.Workload, seen); err != nil {
 				return err
 			}
 		}
@@ -196,7 +196,7 @@ func followEvents(s *session.Session, ctx context.Context, c *client.Client, o *
 
 // news is what a change brings. A change has no words of other platforms: with
 // a dialect the history is read for them.
-func news(s *session.Session, ctx context.Context, c *client.Client, o *eventsOptions, w *api.Workload, seen int64) ([]event, error) {
+func news(ctx context.Context, s *session.Session, c *client.Client, o *eventsOptions, w *api.Workload, seen int64) ([]event, error) {
 	ts := w.Transitions
 	if o.dialect != "" && o.dialect != session.NativeDialect && len(ts) > 0 {
 		list, err := c.Transitions(ctx, w.Project, w.ID, seen, 0, o.dialect)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/core/spec/schema"
 )
 
 // NewExplain makes the command explain.
@@ -39,9 +41,9 @@ func explainField(s *session.Session, path string) error {
 		path = ""
 	}
 	t, err := spec.Explain(path)
-	var fe spec.FieldError
+	var fe codec.FieldError
 	if errors.As(err, &fe) {
-		f := session.BadDocument("", spec.Errors{fe})
+		f := session.BadDocument("", codec.Errors{fe})
 		f.Code = session.ExitNotFound
 		return f
 	}
@@ -55,7 +57,7 @@ func explainField(s *session.Session, path string) error {
 	return err
 }
 
-func fieldsFrom(t spec.Topic, typed string) (paths []string) {
+func fieldsFrom(t schema.Topic, typed string) (paths []string) {
 	for _, c := range t.Children {
 		if strings.HasPrefix(c.Path, typed) {
 			paths = append(paths, c.Path)

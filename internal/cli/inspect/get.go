@@ -50,7 +50,7 @@ in the last 24 hours, and says on standard error what it left out.`,
 			if o.filter.all && !cmd.Flags().Changed("project") {
 				o.scope.Project = "" // a default project is nothing that was asked for
 			}
-			return get(s, cmd.Context(), o, args)
+			return get(cmd.Context(), s, o, args)
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -63,7 +63,7 @@ in the last 24 hours, and says on standard error what it left out.`,
 	return cmd
 }
 
-func get(s *session.Session, ctx context.Context, o *GetOptions, args []string) error {
+func get(ctx context.Context, s *session.Session, o *GetOptions, args []string) error {
 	what := "workloads"
 	if len(args) > 0 {
 		if k, ok := session.KindsOfThings[strings.ToLower(args[0])]; ok {
@@ -83,18 +83,18 @@ func get(s *session.Session, ctx context.Context, o *GetOptions, args []string) 
 	}
 	switch what {
 	case "nodes":
-		return admin.GetNodes(s, ctx, c, o.table, args)
+		return admin.GetNodes(ctx, s, c, o.table, args)
 	case "projects":
-		return admin.GetProjects(s, ctx, c, session.ProjectWord, o.table, args)
+		return admin.GetProjects(ctx, s, c, session.ProjectWord, o.table, args)
 	case "departments":
-		return admin.GetProjects(s, ctx, c, session.DepartmentWord, o.table, args)
+		return admin.GetProjects(ctx, s, c, session.DepartmentWord, o.table, args)
 	case "pools":
-		return admin.GetPools(s, ctx, c, o.table, args)
+		return admin.GetPools(ctx, s, c, o.table, args)
 	case "licenses":
-		return admin.GetLicenses(s, ctx, c, o.table, args)
+		return admin.GetLicenses(ctx, s, c, o.table, args)
 	}
 	if len(args) > 0 && !o.watch {
-		return getNamed(s, ctx, c, o, args)
+		return getNamed(ctx, s, c, o, args)
 	}
 	q = q.InDialect(o.Dialect)
 	q.Options.Deleted = q.Options.Deleted || q.AsksDeleted(o.Dialect)
@@ -123,7 +123,7 @@ func get(s *session.Session, ctx context.Context, o *GetOptions, args []string) 
 }
 
 // getNamed prints the workloads named; one of them as itself, not as a list.
-func getNamed(s *session.Session, ctx context.Context, c *client.Client, o *GetOptions, names []string) error {
+func getNamed(ctx context.Context, s *session.Session, c *client.Client, o *GetOptions, names []string) error {
 	var ws []api.Workload
 	if o.filter.deleted {
 		var err error

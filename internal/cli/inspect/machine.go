@@ -59,7 +59,7 @@ colours, and when each is said; or a workload's path in these words.`,
 			if len(args) == 0 {
 				return machineTable(s, o)
 			}
-			return path(s, cmd.Context(), o, args[0])
+			return path(cmd.Context(), s, o, args[0])
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -246,7 +246,7 @@ func WordsOf(d lifecycle.Dialect) []api.Word {
 }
 
 // path prints one workload's way, with the time spent in each phase.
-func path(s *session.Session, ctx context.Context, o *lifecycleOptions, name string) error {
+func path(ctx context.Context, s *session.Session, o *lifecycleOptions, name string) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ server keeps a day of it by itself.`,
 			if (len(args) > 0 || len(o.options.Tasks) > 0) && (o.node != "" || o.all) || o.node != "" && o.all {
 				return session.UsageError("a workload, --node and --cluster are three things to ask for", "ask for one of them")
 			}
-			return metrics(s, cmd.Context(), o, session.FirstName(args))
+			return metrics(cmd.Context(), s, o, session.FirstName(args))
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -73,7 +73,7 @@ server keeps a day of it by itself.`,
 	return cmd
 }
 
-func metrics(s *session.Session, ctx context.Context, o *metricsOptions, name string) error {
+func metrics(ctx context.Context, s *session.Session, o *metricsOptions, name string) error {
 	every, err := spec.ParseDuration(o.interval)
 	if err != nil || every.Std() < 200*time.Millisecond {
 		return session.UsageError(fmt.Sprintf("--every: %q is not a length of time of 200ms or more", o.interval), "like 5s")
@@ -98,7 +98,7 @@ func metrics(s *session.Session, ctx context.Context, o *metricsOptions, name st
 				return err
 			}
 		}
-		m, err := measured(s, ctx, c, o, w)
+		m, err := measured(ctx, s, c, o, w)
 		if err != nil {
 			return err
 		}
@@ -132,12 +132,12 @@ func metrics(s *session.Session, ctx context.Context, o *metricsOptions, name st
 	}
 }
 
-func measured(s *session.Session, ctx context.Context, c *client.Client, o *metricsOptions, w *api.Workload) (*api.Metrics, error) {
+func measured(ctx context.Context, s *session.Session, c *client.Client, o *metricsOptions, w *api.Workload) (*api.Metrics, error) {
 	switch {
 	case w != nil:
 		return c.WorkloadMetrics(ctx, w.Project, w.ID, o.options)
 	case o.node != "":
-		return c.NodeMetrics(ctx, o.node, o.options)
+		return c.Nodes.Metrics(ctx, o.node, o.options)
 	default:
 		return c.Metrics(ctx, o.options)
 	}

@@ -45,7 +45,7 @@ func withStages(w *api.Workload, d lifecycle.Dialect) []api.Transition {
 // master of a gang, else the first that has something to tell.
 func told(w *api.Workload, a *api.Attempt) *api.Task {
 	for i := range a.Tasks {
-		if t := &a.Tasks[i]; t.Index == 0 && w.Kind == string(lifecycle.Distributed) || len(t.Stages) > 0 && w.Kind != string(lifecycle.Distributed) {
+		if t := &a.Tasks[i]; t.Index == 0 && lifecycle.Kind(w.Kind).Ranked() || len(t.Stages) > 0 && !lifecycle.Kind(w.Kind).Ranked() {
 			return t
 		}
 	}

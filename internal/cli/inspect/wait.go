@@ -44,7 +44,7 @@ time is over the exit code is 8.`,
 			if err := session.AtMostOne(cmd, args); err != nil {
 				return err
 			}
-			return wait(s, cmd.Context(), o, session.FirstName(args))
+			return wait(cmd.Context(), s, o, session.FirstName(args))
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -55,7 +55,7 @@ time is over the exit code is 8.`,
 	return cmd
 }
 
-func wait(s *session.Session, ctx context.Context, o *waitOptions, name string) error {
+func wait(ctx context.Context, s *session.Session, o *waitOptions, name string) error {
 	if err := session.OneOf("exit-status", o.exitStatus, "workload", "task"); err != nil {
 		return err
 	}
@@ -87,9 +87,9 @@ func wait(s *session.Session, ctx context.Context, o *waitOptions, name string) 
 	}
 	// What happened before this attempt is over; what it reached counts.
 	from := w.Attempt
-	w, err = Until(s, limit, c, w, func(w *api.Workload) bool { return printers.Ended(w) || reached(w, phase, from) })
+	w, err = Until(limit, s, c, w, func(w *api.Workload) bool { return printers.Ended(w) || reached(w, phase, from) })
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return stillPending(s, ctx, c, w)
+		return stillPending(ctx, s, c, w)
 	}
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func outcome(w *api.Workload, s *session.Session) string {
 	return w.Name + " " + printers.Situation(w, s.Moments(session.TableFlags{}))
 }
 
-func stillPending(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload) error {
+func stillPending(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload) error {
 	if now, err := c.Workload(ctx, w.Project, w.ID); err == nil {
 		w = now
 	}
@@ -151,13 +151,13 @@ func reached(w *api.Workload, phase string, attempt int) bool {
 }
 
 // UntilEnd waits for the end of w.
-func UntilEnd(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
-	return Until(s, ctx, c, w, printers.Ended)
+func UntilEnd(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload) (*api.Workload, error) {
+	return Until(ctx, s, c, w, printers.Ended)
 }
 
 // Until waits until done says so, and returns the workload as it is then. When
 // it fails it returns the workload as it was last seen.
-func Until(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, done func(*api.Workload) bool) (*api.Workload, error) {
+func Until(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, done func(*api.Workload) bool) (*api.Workload, error) {
 	if done(w) {
 		return w, nil
 	}

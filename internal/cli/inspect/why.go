@@ -33,7 +33,7 @@ One that never fits exits with 6.`,
 			if err := session.AtMostOne(cmd, args); err != nil {
 				return err
 			}
-			return why(s, cmd.Context(), sc, session.FirstName(args))
+			return why(cmd.Context(), s, sc, session.FirstName(args))
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -41,7 +41,7 @@ One that never fits exits with 6.`,
 	return cmd
 }
 
-func why(s *session.Session, ctx context.Context, sc session.Scope, name string) error {
+func why(ctx context.Context, s *session.Session, sc session.Scope, name string) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func whyWaits(s *session.Session, b *strings.Builder, w *api.Workload, y *api.Wh
 }
 
 // forecast prints what stands in the way, what does not, and what to expect.
-// Who holds what is missing is told where nobody can tell who will give it up.
+// The workloads that hold the missing resources are listed only where it is unknown which of them will end first.
 func forecast(s *session.Session, b *strings.Builder, o *api.Forecast, m session.Moments) {
 	for _, r := range o.Reasons {
 		fmt.Fprintf(b, " %s %-20s %s\n", s.Paint(s.IO.OutTerminal, session.ToneBad, "✗"), r.Token, r.Message)
@@ -219,7 +219,7 @@ func ahead(n api.RelatedWorkload, m session.Moments) string {
 	return fmt.Sprintf("%s (needs %s, starts ~%s)", n.Name, gpusOf(n), m.ClockTime(session.At(n.Start)))
 }
 
-// frees is one whose end makes room.
+// frees describes a workload whose end makes room.
 func frees(n api.RelatedWorkload, m session.Moments) string {
 	out := fmt.Sprintf("%s (frees %s ~%s", n.Name, gpusOf(n), m.ClockTime(session.At(n.End)))
 	if n.Early != nil && n.Late != nil {

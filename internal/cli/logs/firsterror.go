@@ -50,7 +50,7 @@ type searched struct {
 
 // printFirstErrors shows the first error in the output of the tasks that are meant,
 // by default all of them.
-func printFirstErrors(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, o *logsOptions, attempts []int, since time.Time) error {
+func printFirstErrors(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, o *logsOptions, attempts []int, since time.Time) error {
 	var looked []string
 	for _, attempt := range attempts {
 		tasks := tasksOf(w, attempt)
@@ -60,7 +60,7 @@ func printFirstErrors(s *session.Session, ctx context.Context, c *client.Client,
 				return err
 			}
 		}
-		all := search(s, ctx, c, w, attempt, tasks, since)
+		all := search(ctx, s, c, w, attempt, tasks, since)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func printFirstErrors(s *session.Session, ctx context.Context, c *client.Client,
 }
 
 // search reads the outputs of tasks until an error, a few together.
-func search(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, attempt int, tasks []int, since time.Time) []searched {
+func search(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, attempt int, tasks []int, since time.Time) []searched {
 	out := make([]searched, len(tasks))
 	slots := make(chan struct{}, scannedAtOnce)
 	limit := &earliest{}

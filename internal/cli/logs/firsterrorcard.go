@@ -50,7 +50,7 @@ func failedAttempt(w *api.Workload) int {
 // ErrorCard shows what went wrong in the latest failed attempt: who, where, what
 // sort, the lines, and what to do. It is one part of many: where the server
 // cannot tell, it says so and nothing fails.
-func ErrorCard(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload) error {
+func ErrorCard(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload) error {
 	attempt := failedAttempt(w)
 	if attempt < 0 {
 		return nil

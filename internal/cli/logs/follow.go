@@ -121,7 +121,7 @@ func (f *follower) detached() error {
 func (f *follower) watch(ctx context.Context) error {
 	f.pumps = newPumps(ctx, f)
 	defer f.pumps.close()
-	if err := f.take(ctx, f.w); err != nil {
+	if err := f.observe(ctx, f.w); err != nil {
 		return err
 	}
 	o := client.WatchOptions{Name: f.w.ID, After: max(f.w.Revision, 1), Broken: func(err error, _ time.Duration) {
@@ -136,14 +136,14 @@ func (f *follower) watch(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			err = f.take(ctx, w)
+			err = f.observe(ctx, w)
 			if err != nil {
 				return err
 			}
 		case len(e.Workload.Transitions) == 0 && e.Workload.Phase != f.w.Phase:
 			// Told in summary on catching up; Synced follows.
 		default:
-			if err := f.take(ctx, e.Workload); err != nil {
+			if err := f.observe(ctx, e.Workload); err != nil {
 				return err
 			}
 		}
@@ -154,9 +154,9 @@ func (f *follower) watch(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// take shows what is new in w. It returns errEnded after the end, once all
+// observe shows what is new in w. It returns errEnded after the end, once all
 // output has been shown.
-func (f *follower) take(ctx context.Context, w *api.Workload) error {
+func (f *follower) observe(ctx context.Context, w *api.Workload) error {
 	if w.Version < f.w.Version {
 		return nil // a later one has been seen
 	}

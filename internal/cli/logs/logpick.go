@@ -105,7 +105,7 @@ func tasksOf(w *api.Workload, attempt int) []int {
 			all = append(all, t.Index)
 		}
 	}
-	if len(all) == 0 || attempt == w.Attempt && w.Kind != string(lifecycle.Inference) && len(all) < w.Tasks.Total && !printers.DocOf(w).Elastic() {
+	if len(all) == 0 || attempt == w.Attempt && !lifecycle.Kind(w.Kind).Replicated() && len(all) < w.Tasks.Total && !printers.DocOf(w).Elastic() {
 		all = all[:0]
 		for i := range max(w.Tasks.Total, 1) {
 			all = append(all, i)

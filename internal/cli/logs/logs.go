@@ -63,7 +63,7 @@ error: a Python traceback, CUDA out of memory, a NCCL error, a panic, a crash.`,
 				return err
 			}
 			o.flags = cmd.Flags().Changed
-			return logs(s, cmd.Context(), o, session.FirstName(args))
+			return logs(cmd.Context(), s, o, session.FirstName(args))
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteNames
@@ -120,7 +120,7 @@ type wish struct {
 	times bool
 }
 
-func logs(s *session.Session, ctx context.Context, o *logsOptions, name string) error {
+func logs(ctx context.Context, s *session.Session, o *logsOptions, name string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -143,20 +143,20 @@ func logs(s *session.Session, ctx context.Context, o *logsOptions, name string) 
 		return err
 	}
 	if o.build {
-		return buildLogs(s, ctx, c, w, o, want)
+		return buildLogs(ctx, s, c, w, o, want)
 	}
 	attempts, err := o.attemptsOf(w)
 	if err != nil {
 		return err
 	}
 	if o.firstError {
-		return printFirstErrors(s, ctx, c, w, o, attempts, want.since)
+		return printFirstErrors(ctx, s, c, w, o, attempts, want.since)
 	}
-	return attemptLogs(s, ctx, c, w, o, attempts, want)
+	return attemptLogs(ctx, s, c, w, o, attempts, want)
 }
 
 // attemptLogs prints the output of attempts, the last of which may be followed.
-func attemptLogs(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, o *logsOptions, attempts []int, want wish) error {
+func attemptLogs(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, o *logsOptions, attempts []int, want wish) error {
 	shown := false
 	for i, attempt := range attempts {
 		tasks, err := pick(s, w, o, attempt)
@@ -167,13 +167,13 @@ func attemptLogs(s *session.Session, ctx context.Context, c *client.Client, w *a
 			s.Say("%s", s.Paint(s.IO.ErrTerminal, session.ToneTitle, attemptLine(attempt, attemptReason(w, attempt))))
 		}
 		if o.follow && i == len(attempts)-1 {
-			return followLogs(s, ctx, c, w, o, attempt, tasks, want)
+			return followLogs(ctx, s, c, w, o, attempt, tasks, want)
 		}
 		outputs, err := o.runs(w, attempt, tasks)
 		if err != nil {
 			return err
 		}
-		err = someLogs(s, ctx, c, w, attempt, outputs, want)
+		err = someLogs(ctx, s, c, w, attempt, outputs, want)
 		if IsNoLogs(err) && len(attempts) > 1 {
 			continue
 		}
@@ -189,12 +189,12 @@ func attemptLogs(s *session.Session, ctx context.Context, c *client.Client, w *a
 }
 
 // someLogs prints what runs of tasks of an attempt have written until now.
-func someLogs(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, attempt int, tasks []taskRun, want wish) error {
+func someLogs(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, attempt int, tasks []taskRun, want wish) error {
 	if one := tasks[0]; len(tasks) == 1 {
 		if n := len(runsThere(w, attempt, one.index)); n > 1 {
 			s.Say("Showing run %d of %d of task %d, which had to leave; --run N shows another, --run all every one", one.run, n, one.index)
 		}
-		return CopyLogs(s, ctx, c, w, client.LogOptions{Attempt: &attempt, Task: one.index, Run: &one.run, Tail: want.tail, Since: want.since, Times: want.times})
+		return CopyLogs(ctx, s, c, w, client.LogOptions{Attempt: &attempt, Task: one.index, Run: &one.run, Tail: want.tail, Since: want.since, Times: want.times})
 	}
 	m := &merge{s: s, c: c, w: w, attempt: attempt, wish: want}
 	if err := m.print(ctx, tasks); err != nil {
@@ -206,11 +206,11 @@ func someLogs(s *session.Session, ctx context.Context, c *client.Client, w *api.
 	return nil
 }
 
-func buildLogs(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, o *logsOptions, want wish) error {
+func buildLogs(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, o *logsOptions, want wish) error {
 	if o.exitStatus != "none" {
 		return session.UsageError("--exit-status makes no sense with --build", "muster wait "+w.Name+" waits for its end")
 	}
-	err := CopyLogs(s, ctx, c, w, client.LogOptions{Part: "build", Follow: o.follow, Tail: want.tail, Since: want.since, Times: want.times})
+	err := CopyLogs(ctx, s, c, w, client.LogOptions{Part: "build", Follow: o.follow, Tail: want.tail, Since: want.since, Times: want.times})
 	if IsNoLogs(err) {
 		return &session.Failure{Code: session.ExitNotFound, Problem: &api.Problem{
 			Title: "No logs", Status: 404, Code: "no_logs", Detail: w.Name + " has built no image", Hint: "muster explain build says how one is built",
@@ -219,7 +219,7 @@ func buildLogs(s *session.Session, ctx context.Context, c *client.Client, w *api
 	return err
 }
 
-func followLogs(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, o *logsOptions, attempt int, tasks []int, want wish) error {
+func followLogs(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, o *logsOptions, attempt int, tasks []int, want wish) error {
 	f := NewFollower(s, c, w)
 	f.wish, f.History, f.phases = want, false, false
 	if len(tasks) < len(tasksOf(w, attempt)) {
@@ -255,7 +255,7 @@ func followLogs(s *session.Session, ctx context.Context, c *client.Client, w *ap
 }
 
 // CopyLogs prints the output of one task as it is.
-func CopyLogs(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload, o client.LogOptions) error {
+func CopyLogs(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload, o client.LogOptions) error {
 	body, err := c.Logs(ctx, client.AllProjects, w.ID, o)
 	if IsNoLogs(err) {
 		return noLogs(s, w)

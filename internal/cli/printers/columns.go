@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -83,21 +84,18 @@ func Gpus(w *api.Workload) string {
 	case w.GPUs == 0:
 		return "-"
 	case w.GPUsHeld > 0 && w.GPUsHeld < w.GPUs:
-		return parted(w.GPUsHeld) + "/" + parted(w.GPUs)
+		return amount.GPUs(w.GPUsHeld) + "/" + amount.GPUs(w.GPUs)
 	default:
-		return parted(w.GPUs)
+		return amount.GPUs(w.GPUs)
 	}
 }
 
-// parted is a number of GPUs, of which parts count as such.
-func parted(gpus float64) string { return Thousandths(int64(gpus*1000 + 0.5)) }
-
-// GpuCount is parted with its noun.
+// GpuCount is a number of GPUs with its noun.
 func GpuCount(gpus float64) string {
 	if gpus == 1 {
 		return "1 GPU"
 	}
-	return parted(gpus) + " GPUs"
+	return amount.GPUs(gpus) + " GPUs"
 }
 
 // TimeOrETA is how long it has run, or when it may start.
@@ -133,8 +131,8 @@ func NodeColumns() []session.Column[api.Node] {
 		{Title: "STATUS", Cell: func(n api.Node) string { return NodeStatus(n) }, Tone: NodeTone},
 		{Title: "POOL", Cell: func(n api.Node) string { return n.Pool }},
 		{Title: "GPUS", Cell: func(n api.Node) string { return Devices(n.Devices) }},
-		{Title: "FREE", Cell: func(n api.Node) string { return Thousandths(n.GPU.Total - n.GPU.Used) }},
-		{Title: "CPU", Cell: func(n api.Node) string { return Thousandths(n.CPU.Used) + "/" + Thousandths(n.CPU.Total) }},
+		{Title: "FREE", Cell: func(n api.Node) string { return amount.Thousandths(n.GPU.Total - n.GPU.Used) }},
+		{Title: "CPU", Cell: func(n api.Node) string { return amount.Thousandths(n.CPU.Used) + "/" + amount.Thousandths(n.CPU.Total) }},
 		{Title: "MEMORY", Cell: func(n api.Node) string { return Size(n.Memory.Used) + "/" + Size(n.Memory.Total) }},
 		{Title: "TASKS", Cell: func(n api.Node) string { return strconv.Itoa(n.Tasks) }},
 		{Title: "PLANE", Wide: true, Cell: func(n api.Node) string { return n.Backend }},
@@ -195,11 +193,6 @@ func Devices(ds []api.Device) string {
 		}
 	}
 	return out
-}
-
-// Thousandths writes an amount that is counted in thousandths.
-func Thousandths(n int64) string {
-	return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
 }
 
 // Size writes bytes in the unit that fits.

@@ -35,6 +35,9 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if !cmd.HasAvailableSubCommands() {
+		return UsageError(fmt.Sprintf("%s takes no arguments, and %q is one", cmd.CommandPath(), args[0]), cmd.CommandPath()+" --help shows what it takes")
+	}
 	e := UsageError(fmt.Sprintf("%q is not a command of %s", args[0], cmd.CommandPath()), cmd.CommandPath()+" --help lists the commands")
 	var names, harmful []string
 	for _, c := range cmd.Commands() {

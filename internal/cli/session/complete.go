@@ -36,7 +36,7 @@ func (s *Session) CompleteProjects(cmd *cobra.Command, args []string, typed stri
 func (s *Session) CompleteRecords(n ProjectNoun) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-			list, err := c.ProjectsOf(ctx, n.Records)
+			list, err := c.Of(n.Records).List(ctx)
 			if err != nil {
 				return nil
 			}
@@ -81,7 +81,7 @@ func (s *Session) CompleteClusters(cmd *cobra.Command, _ []string, typed string)
 // CompleteSecrets offers the names of secrets.
 func (s *Session) CompleteSecrets(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Secrets(ctx)
+		list, err := c.Secrets.List(ctx)
 		if err != nil {
 			return nil
 		}
@@ -96,7 +96,7 @@ func (s *Session) CompleteSecrets(cmd *cobra.Command, _ []string, typed string) 
 func (s *Session) CompleteTemplates(kinds ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-			list, err := c.Assets(ctx, "")
+			list, err := c.Templates.Assets(ctx, "")
 			if err != nil {
 				return nil
 			}
@@ -116,7 +116,7 @@ func (s *Session) CompleteNodes(cmd *cobra.Command, args []string, typed string)
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
-		list, err := c.Nodes(ctx)
+		list, err := c.Nodes.List(ctx)
 		if err != nil {
 			return nil
 		}

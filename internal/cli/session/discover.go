@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/systemd"
 )
 
 const (
@@ -101,6 +102,11 @@ func (s *Session) dial(ctx context.Context, start bool) (*client.Client, error) 
 		return nil, err
 	}
 	if !answers(Address(dir)) {
+		// Who has none of their own uses the one of the machine, if they may.
+		if s.DataDir == "" && s.Setting("MUSTER_DATA_DIR") == "" && answers("unix://"+systemd.SystemSocket) {
+			s.Conn, err = s.client("unix://" + systemd.SystemSocket)
+			return s.Conn, err
+		}
 		if !start || s.Program.StartServer == nil {
 			hint := "start one with muster server, leave out --no-autostart, or name one with --server"
 			if s.Program.StartServer == nil {

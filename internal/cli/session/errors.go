@@ -9,7 +9,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
-	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // The exit codes.
@@ -83,7 +83,7 @@ func NotFoundError(detail, hint string) *Failure {
 }
 
 // BadDocument is a document that cannot be read, with the file that it is in.
-func BadDocument(file string, errs spec.Errors) *Failure {
+func BadDocument(file string, errs codec.Errors) *Failure {
 	p := &api.Problem{Title: "Wrong document", Status: 422, Code: "invalid", Detail: errs.Error(), Hint: "muster explain documents every field"}
 	for _, e := range errs {
 		p.Errors = append(p.Errors, api.FieldProblem{Path: e.Path, Value: e.Value, Problem: e.Problem, Allowed: e.Allowed, Hint: e.Hint, Line: e.Line})

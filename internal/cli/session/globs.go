@@ -45,7 +45,7 @@ func (s *Session) ResolveAll(ctx context.Context, c *client.Client, sc Scope, na
 	return ws, nil
 }
 
-// matching are the workloads of one project whose names match a glob.
+// matching returns the workloads of one project whose names match a glob.
 func (s *Session) matching(ctx context.Context, c *client.Client, sc Scope, glob string, live bool) ([]api.Workload, error) {
 	if _, err := path.Match(glob, ""); err != nil {
 		return nil, UsageError(fmt.Sprintf("%q is not a pattern", glob), "* stands for any text, ? for one character, [ab] for one of several")

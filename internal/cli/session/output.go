@@ -160,7 +160,7 @@ type Column[T any] struct {
 	Tone  func(T) Tone // nil: plain
 }
 
-// Table is a list that is to be printed.
+// Table is a list to print.
 type Table[T any] struct {
 	Columns []Column[T]
 	Items   []T

@@ -44,7 +44,7 @@ type Attr struct {
 	Atime, Mtime time.Time
 }
 
-// Change is what of a file is to be changed; nil parts stay.
+// Change holds the attributes of a file to set; those that are nil stay.
 type Change struct {
 	Size  *int64
 	Mode  *uint32 // permissions alone
@@ -287,7 +287,7 @@ func (s *server) doHandle(kind byte, id uint32, p *packet) (*message, error) {
 	return nil, err
 }
 
-// syncer is a file whose writes may still be under way.
+// syncer is a file that may have writes in progress.
 type syncer interface{ Sync() error }
 
 // changeOpen changes a file that is open: first all that was written must be

@@ -17,7 +17,7 @@ import (
 
 // history is what has ended on the server, with its projects' quotas and, if
 // asked for, its nodes.
-func history(s *session.Session, ctx context.Context, nodes bool) (*replayed, error) {
+func history(ctx context.Context, s *session.Session, nodes bool) (*replayed, error) {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func ranFor(w *api.Workload) int64 {
 // clusterOf is the server's nodes, if they are alike: the replay's are.
 func clusterOf(ctx context.Context, c *client.Client) (replay.Cluster, error) {
 	var out replay.Cluster
-	list, err := c.Nodes(ctx)
+	list, err := c.Nodes.List(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -132,7 +132,7 @@ func clusterOf(ctx context.Context, c *client.Client) (replay.Cluster, error) {
 
 // quotasOf is what each project is entitled to in all pools, in whole GPUs.
 func quotasOf(ctx context.Context, c *client.Client) (map[string]int, error) {
-	list, err := c.Projects(ctx)
+	list, err := c.Projects.List(ctx)
 	if err != nil {
 		return nil, err
 	}

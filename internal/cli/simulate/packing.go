@@ -35,7 +35,7 @@ The lists are CSV, plain or gzip:
   muster simulate packing --nodes nodes.csv --tasks tasks.csv --policy default,fgd,best-fit -o json`,
 		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.out.settle(s, "table", "json", "yaml", "jsonl"); err != nil {
+			if err := o.out.resolve(s, "table", "json", "yaml", "jsonl"); err != nil {
 				return err
 			}
 			return runPacking(s, cmd, o)

@@ -62,19 +62,19 @@ this project had more, what if there were fewer nodes?`,
   muster simulate replay --trace jobs.csv --nodes 48 --gpus-per-node 8 --quota vision=128 --quota speech=64 --load 120
   muster simulate replay --from-server --nodes 2 --gpus-per-node 8`,
 		Args: session.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return replayAs(s, cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return replayAs(cmd.Context(), s, o) },
 	}
 	o.out.register(cmd)
 	o.register(cmd)
 	return cmd
 }
 
-// replayAs replays, once it is clear how the report is to be written.
-func replayAs(s *session.Session, ctx context.Context, o *replayOptions) error {
-	if err := o.out.settle(s, "table", "json", "yaml", "jsonl", pageFormat); err != nil {
+// replayAs replays a trace after the format of the report has been checked.
+func replayAs(ctx context.Context, s *session.Session, o *replayOptions) error {
+	if err := o.out.resolve(s, "table", "json", "yaml", "jsonl", pageFormat); err != nil {
 		return err
 	}
-	return runReplay(s, ctx, o)
+	return runReplay(ctx, s, o)
 }
 
 func (o *replayOptions) register(cmd *cobra.Command) {
@@ -121,7 +121,7 @@ type replayed struct {
 	shares  map[string]int // quotas where none are said
 }
 
-func runReplay(s *session.Session, ctx context.Context, o *replayOptions) error {
+func runReplay(ctx context.Context, s *session.Session, o *replayOptions) error {
 	core, err := o.core()
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func runReplay(s *session.Session, ctx context.Context, o *replayOptions) error 
 			return session.UsageError(fmt.Sprintf("--policy: %q is not known", p), "one of "+strings.Join(replayPolicies(), ", "))
 		}
 	}
-	in, err := work(s, ctx, o)
+	in, err := work(ctx, s, o)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func runReplay(s *session.Session, ctx context.Context, o *replayOptions) error 
 	}
 	core.Quota = in.quota
 	report := replay.Report{Title: in.title, Notes: in.notes, Runs: make([]replay.Result, len(o.policies))}
-	if err := runAll(s, ctx, o, in, core, report.Runs); err != nil {
+	if err := runAll(ctx, s, o, in, core, report.Runs); err != nil {
 		return err
 	}
 	return o.out.write(s, report, report.WriteText, report.WriteHTML)
@@ -188,12 +188,12 @@ func (o *replayOptions) core() (replay.CoreOptions, error) {
 }
 
 // work reads what is replayed, from a file or the server.
-func work(s *session.Session, ctx context.Context, o *replayOptions) (*replayed, error) {
+func work(ctx context.Context, s *session.Session, o *replayOptions) (*replayed, error) {
 	switch {
 	case o.fromServer && o.trace != "":
 		return nil, session.UsageError("--trace and --from-server both say what is replayed", "leave one of them out")
 	case o.fromServer:
-		return history(s, ctx, o.nodes == 0 || o.perNode == 0)
+		return history(ctx, s, o.nodes == 0 || o.perNode == 0)
 	case o.workload != "" && o.trace != "":
 		return nil, session.UsageError("--trace and --workload both say what is replayed", "leave one of them out")
 	case o.workload != "":
@@ -328,7 +328,7 @@ func countOf(n int, one, many string) string {
 }
 
 // runAll replays by each policy, as many at once as there are processors.
-func runAll(s *session.Session, ctx context.Context, o *replayOptions, in *replayed, core replay.CoreOptions, into []replay.Result) error {
+func runAll(ctx context.Context, s *session.Session, o *replayOptions, in *replayed, core replay.CoreOptions, into []replay.Result) error {
 	_, err := apart(ctx, func() (struct{}, error) {
 		var all sync.WaitGroup
 		errs := make([]error, len(into))

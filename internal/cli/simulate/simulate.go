@@ -40,7 +40,7 @@ invented work in virtual time. Nothing of the running server is touched.
 			if o.trace == "" && !o.fromServer {
 				return cmd.Help()
 			}
-			return replayAs(s, cmd.Context(), o)
+			return replayAs(cmd.Context(), s, o)
 		},
 	}
 	o.out.register(cmd)
@@ -66,9 +66,9 @@ func (o *outFlag) register(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("out", "html", "json", "yaml", "txt")
 }
 
-// settle takes the format from the file's name where none was asked for, and
+// resolve takes the format from the file's name where none was asked for, and
 // refuses formats that the command does not have.
-func (o *outFlag) settle(s *session.Session, formats ...string) error {
+func (o *outFlag) resolve(s *session.Session, formats ...string) error {
 	if end := strings.TrimPrefix(filepath.Ext(o.file), "."); s.Output == "" && slices.Contains(formats, end) {
 		s.Output = end
 	}
@@ -168,10 +168,10 @@ Not run are cases that need named device claims.`,
 			if len(args) != 1 {
 				return session.UsageError(fmt.Sprintf("muster simulate scenarios takes one folder, not %d", len(args)), "muster simulate scenarios DIR")
 			}
-			if err := out.settle(s, "table", "json", "yaml", "jsonl"); err != nil {
+			if err := out.resolve(s, "table", "json", "yaml", "jsonl"); err != nil {
 				return err
 			}
-			return scenarios(s, cmd.Context(), &out, args[0])
+			return scenarios(cmd.Context(), s, &out, args[0])
 		},
 	}
 	out.register(cmd)
@@ -189,7 +189,7 @@ type judged struct {
 	Differences []string `json:"differences"`
 }
 
-func scenarios(s *session.Session, ctx context.Context, out *outFlag, dir string) error {
+func scenarios(ctx context.Context, s *session.Session, out *outFlag, dir string) error {
 	if at, err := os.Stat(dir); err != nil || !at.IsDir() {
 		return session.UsageError(fmt.Sprintf("%s is not a folder that can be read", dir), "give a folder with scenario files (*.json)")
 	}

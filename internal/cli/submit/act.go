@@ -40,7 +40,7 @@ func NewStop(s *session.Session) *cobra.Command {
   muster stop train-moons --grace-period 5s --message "wrong data"
   muster stop sweep --task 3 --task 7    only these tasks of an array`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return each(s, cmd.Context(), o, session.DropNoun(args), verb{name: "stop", done: "stopping", ask: len(args) == 0, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+			return each(cmd.Context(), s, o, session.DropNoun(args), verb{name: "stop", done: "stopping", ask: len(args) == 0, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
 				return c.Stop(ctx, w.Project, w.ID, api.StopOptions{Message: o.message, GracePeriod: o.grace, Tasks: tasks})
 			}})
 		},
@@ -63,7 +63,7 @@ func NewRestart(s *session.Session) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v := again
 			v.ask = len(args) == 0
-			return each(s, cmd.Context(), o, session.DropNoun(args), v)
+			return each(cmd.Context(), s, o, session.DropNoun(args), v)
 		},
 	}
 	o.register(s, cmd)
@@ -85,7 +85,7 @@ func NewDelete(s *session.Session) *cobra.Command {
 		Short:   "End workloads and remove them with their logs",
 		Example: "  muster delete train-moons --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return each(s, cmd.Context(), o, session.DropNoun(args), verb{name: "delete", done: "deleting", ask: true, whole: !prefix, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+			return each(cmd.Context(), s, o, session.DropNoun(args), verb{name: "delete", done: "deleting", ask: true, whole: !prefix, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
 				return c.Delete(ctx, w.Project, w.ID)
 			}})
 		},
@@ -134,7 +134,7 @@ func wholeNames(names []string, ws []*api.Workload) error {
 // each does v to every workload named. All names are resolved first, so that a
 // wrong one changes nothing; after that one that fails does not keep the
 // others from being done.
-func each(s *session.Session, ctx context.Context, o *actOptions, names []string, v verb) error {
+func each(ctx context.Context, s *session.Session, o *actOptions, names []string, v verb) error {
 	v.ask = v.ask || slices.ContainsFunc(names, session.IsGlob)
 	if v.ask && !o.yes && !s.IO.InTerminal {
 		return session.NeedsFlagError("muster "+v.name, "--yes")
@@ -162,7 +162,7 @@ func each(s *session.Session, ctx context.Context, o *actOptions, names []string
 	}
 	var failed error
 	for _, w := range ws {
-		if err := act(s, ctx, c, o, w, v); err != nil {
+		if err := act(ctx, s, c, o, w, v); err != nil {
 			if failed != nil {
 				s.Report(ctx, failed)
 			}
@@ -172,7 +172,7 @@ func each(s *session.Session, ctx context.Context, o *actOptions, names []string
 	return failed
 }
 
-func act(s *session.Session, ctx context.Context, c *client.Client, o *actOptions, w *api.Workload, v verb) error {
+func act(ctx context.Context, s *session.Session, c *client.Client, o *actOptions, w *api.Workload, v verb) error {
 	done, err := v.run(ctx, c, w)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func act(s *session.Session, ctx context.Context, c *client.Client, o *actOption
 		return f.Follow(ctx)
 	}
 	if o.wait {
-		if done, err = inspect.UntilEnd(s, ctx, c, done); err != nil {
+		if done, err = inspect.UntilEnd(ctx, s, c, done); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ end what runs.`,
 			if len(o.files) == 0 {
 				return session.UsageError("muster apply takes a file", "name it with -f FILE; - is standard input")
 			}
-			return apply(s, cmd.Context(), o)
+			return apply(cmd.Context(), s, o)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&o.files, "file", "f", nil, "file with the records; - is standard input; repeat for several")
@@ -104,7 +104,7 @@ func readManifest(s *session.Session, files []string) (*Manifest, error) {
 	return m, nil
 }
 
-func apply(s *session.Session, ctx context.Context, o *applyOptions) error {
+func apply(ctx context.Context, s *session.Session, o *applyOptions) error {
 	m, err := readManifest(s, o.files)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func apply(s *session.Session, ctx context.Context, o *applyOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := compare(s, ctx, c, m.works); err != nil {
+	if err := compare(ctx, s, c, m.works); err != nil {
 		return err
 	}
 	done := &api.Applied{Items: []api.AppliedItem{}, DryRun: o.dry}
@@ -132,7 +132,7 @@ func apply(s *session.Session, ctx context.Context, o *applyOptions) error {
 		if err := records(true); err != nil {
 			return err
 		}
-		if err := foresee(s, ctx, c, m.works, done.Items); err != nil {
+		if err := foresee(ctx, s, c, m.works, done.Items); err != nil {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func apply(s *session.Session, ctx context.Context, o *applyOptions) error {
 	}
 	if !o.dry {
 		for i, a := range m.works {
-			if err := carryOutWork(s, ctx, c, a); err != nil {
+			if err := carryOutWork(ctx, s, c, a); err != nil {
 				return errors.Join(err, showApplied(s, done, m.works[:i], false))
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // workloadKind is what -o json calls the record of a workload.
@@ -49,13 +50,13 @@ func isWork(item map[string]any) bool {
 // readWork reads one document of a file as a workload.
 func readWork(at placedRecord, text []byte) (*applyWork, error) {
 	doc, err := spec.Parse(text)
-	var errs spec.Errors
+	var errs codec.Errors
 	switch {
 	case errors.As(err, &errs):
 	case err != nil:
 		return nil, err
 	case doc.Name == "":
-		errs = spec.Errors{{Path: "name", Problem: "is missing", Hint: "apply finds a workload by its name; muster run -f makes one with a new name each time"}}
+		errs = codec.Errors{{Path: "name", Problem: "is missing", Hint: "apply finds a workload by its name; muster run -f makes one with a new name each time"}}
 	default:
 		errs = spec.Validate(spec.WithDefaults(doc))
 	}
@@ -72,7 +73,7 @@ func readWork(at placedRecord, text []byte) (*applyWork, error) {
 }
 
 // compare finds what the documents would change.
-func compare(s *session.Session, ctx context.Context, c *client.Client, all []*applyWork) error {
+func compare(ctx context.Context, s *session.Session, c *client.Client, all []*applyWork) error {
 	for _, a := range all {
 		project := a.doc.Project
 		if project == "" {
@@ -83,7 +84,7 @@ func compare(s *session.Session, ctx context.Context, c *client.Client, all []*a
 		}
 		a.doc.Project = project
 		var err error
-		if a.doc, err = document.Whole(s, ctx, c, a.doc); err != nil {
+		if a.doc, err = document.Whole(ctx, s, c, a.doc); err != nil {
 			return document.Source{File: a.place.file}.Problem(err)
 		}
 		w, err := c.Workload(ctx, project, a.doc.Name)
@@ -142,12 +143,12 @@ func describeWork(s *session.Session, a *applyWork, terminal, dry bool) string {
 }
 
 // carryOutWork does what compare has found.
-func carryOutWork(s *session.Session, ctx context.Context, c *client.Client, a *applyWork) error {
+func carryOutWork(ctx context.Context, s *session.Session, c *client.Client, a *applyWork) error {
 	if a.revision != nil {
 		if a.revision.effect == "" {
 			return nil
 		}
-		_, err := carryOut(s, ctx, c, a.revision)
+		_, err := carryOut(ctx, s, c, a.revision)
 		return err
 	}
 	data, err := submission(s, a)
@@ -169,7 +170,7 @@ func submission(s *session.Session, a *applyWork) (json.RawMessage, error) {
 
 // foresee asks the server whether it would take the workloads, before anything is
 // changed: all but those that may need a record which changes with them.
-func foresee(s *session.Session, ctx context.Context, c *client.Client, all []*applyWork, items []api.AppliedItem) error {
+func foresee(ctx context.Context, s *session.Session, c *client.Client, all []*applyWork, items []api.AppliedItem) error {
 	var docs []json.RawMessage
 	var places []placedRecord
 	for _, a := range all {

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/export"
 	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // NewImport makes the command import.
@@ -79,7 +80,7 @@ func importFile(s *session.Session, file string, from foreign.Format, explain, a
 			return perr
 		}
 	}
-	var errs spec.Errors
+	var errs codec.Errors
 	switch {
 	case errors.As(err, &errs):
 		return session.BadDocument(file, errs)
@@ -147,12 +148,12 @@ standard error; importing the file again makes the same workload.`,
 			if err := session.OneOf("format", format, string(foreign.Kubernetes), string(foreign.Sbatch), string(foreign.Mcli)); err != nil {
 				return err
 			}
-			doc, err := exported(s, cmd.Context(), args, file, project, allow)
+			doc, err := exported(cmd.Context(), s, args, file, project, allow)
 			if err != nil {
 				return err
 			}
 			data, notes, err := export.Export(doc, foreign.Format(format))
-			var errs spec.Errors
+			var errs codec.Errors
 			if errors.As(err, &errs) {
 				return session.BadDocument(file, errs)
 			}
@@ -174,8 +175,8 @@ standard error; importing the file again makes the same workload.`,
 	return cmd
 }
 
-// exported is the document that is to be written.
-func exported(s *session.Session, ctx context.Context, args []string, file, project string, allow bool) (*spec.Document, error) {
+// exported returns the document to write.
+func exported(ctx context.Context, s *session.Session, args []string, file, project string, allow bool) (*spec.Document, error) {
 	if file != "" {
 		src := document.Source{File: file}
 		var err error

@@ -38,7 +38,7 @@ func decision(s *session.Session, name, done, short string, decide decider) *cob
 			if err != nil {
 				return err
 			}
-			return each(s, cmd.Context(), o, names, verb{name: name, done: done, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+			return each(cmd.Context(), s, o, names, verb{name: name, done: done, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
 				return decide(c, ctx, w.Project, w.ID, api.DecisionOptions{Check: check, Message: o.message})
 			}})
 		},
@@ -103,7 +103,7 @@ func withMessage(s *session.Session, name, done, short, long, because string, do
 			if err != nil {
 				return err
 			}
-			return each(s, cmd.Context(), o, names, verb{name: name, done: done, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+			return each(cmd.Context(), s, o, names, verb{name: name, done: done, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
 				return do(ctx, c, w, o.message)
 			}})
 		},
@@ -127,7 +127,7 @@ func NewScale(s *session.Session) *cobra.Command {
 			if err != nil || n < 0 || n > 1000 {
 				return session.UsageError(fmt.Sprintf("%q is not a number of replicas", args[1]), "a number from 0 to 1000")
 			}
-			return each(s, cmd.Context(), o, args[:1], verb{name: "scale", line: replicaLine, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+			return each(cmd.Context(), s, o, args[:1], verb{name: "scale", line: replicaLine, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
 				return c.Scale(ctx, w.Project, w.ID, api.ScaleOptions{Replicas: n, Message: o.message})
 			}})
 		},

@@ -18,7 +18,7 @@ const idTail = 6
 
 // takeLike makes the document of a workload, or of an attempt of it, what flags
 // change. Its name becomes the beginning of a new one.
-func takeLike(s *session.Session, ctx context.Context, o *runOptions) error {
+func takeLike(ctx context.Context, s *session.Session, o *runOptions) error {
 	name, number, err := inspect.SplitAttempt(o.like)
 	if err != nil {
 		return err

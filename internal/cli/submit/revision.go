@@ -114,7 +114,7 @@ func (r *revision) possible(ctx context.Context, c *client.Client) error {
 func (r *revision) ends() bool { return r.effect == spec.EffectAttempt && !printers.Ended(r.w) }
 
 // carryOut gives the workload its document, in the mildest way that does.
-func carryOut(s *session.Session, ctx context.Context, c *client.Client, r *revision) (*api.Workload, error) {
+func carryOut(ctx context.Context, s *session.Session, c *client.Client, r *revision) (*api.Workload, error) {
 	if r.effect == spec.EffectLive {
 		patch, err := spec.LivePatch(printers.DocOf(r.w), r.next)
 		if err != nil {
@@ -135,7 +135,7 @@ func carryOut(s *session.Session, ctx context.Context, c *client.Client, r *revi
 			return nil, err
 		}
 		s.Say("%s is stopped first; then it runs again as a new attempt", w.Name)
-		if _, err := inspect.UntilEnd(s, ctx, c, w); err != nil {
+		if _, err := inspect.UntilEnd(ctx, s, c, w); err != nil {
 			return nil, err
 		}
 	}

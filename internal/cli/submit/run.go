@@ -62,7 +62,7 @@ With -i it attaches to the first task once that runs, and exits as that does.`,
   muster run --like train-moons --set parameters.lr=0.01
   muster run -it --kind workspace bash   a shell where work runs
   muster run -f train.yaml --dry-run -o yaml`,
-		RunE: func(cmd *cobra.Command, args []string) error { return run(s, cmd.Context(), o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), s, o, args) },
 	}
 	o.document.Register(s, cmd)
 	f := cmd.Flags()
@@ -109,7 +109,7 @@ func (o *runOptions) check() error {
 	return session.OneOf("on-interrupt", o.onInterrupt, "detach", "stop")
 }
 
-func run(s *session.Session, ctx context.Context, o *runOptions, argv []string) error {
+func run(ctx context.Context, s *session.Session, o *runOptions, argv []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -117,14 +117,14 @@ func run(s *session.Session, ctx context.Context, o *runOptions, argv []string) 
 		if len(argv) > 0 {
 			return session.UsageError("--rerun takes no command: it runs what was run", "muster run --like "+o.rerun+" -- COMMAND makes another workload of it")
 		}
-		return each(s, ctx, &actOptions{scope: session.Scope{Project: o.document.Project}, follow: o.follow, wait: o.wait}, []string{o.rerun}, again)
+		return each(ctx, s, &actOptions{scope: session.Scope{Project: o.document.Project}, follow: o.follow, wait: o.wait}, []string{o.rerun}, again)
 	}
 	local := document.Local(s)
 	if o.like != "" {
-		if err := takeLike(s, ctx, o); err != nil {
+		if err := takeLike(ctx, s, o); err != nil {
 			return err
 		}
-	} else if err := document.TakeAssets(s, ctx, &o.document, o.assets); err != nil {
+	} else if err := document.TakeAssets(ctx, s, &o.document, o.assets); err != nil {
 		return err
 	}
 	all, err := document.BuildAll(s, &o.document, argv, local)
@@ -135,7 +135,7 @@ func run(s *session.Session, ctx context.Context, o *runOptions, argv []string) 
 		document.SayAssets(s, all[0].Doc)
 	}
 	if len(all) > 1 {
-		return runTogether(s, ctx, o, all)
+		return runTogether(ctx, s, o, all)
 	}
 	src, doc := all[0].Src, all[0].Doc
 	if o.like != "" {
@@ -166,7 +166,7 @@ func run(s *session.Session, ctx context.Context, o *runOptions, argv []string) 
 		return inspect.Planned(s, w)
 	case o.document.Stdin && !o.detach:
 		submitted(s, w, false)
-		return enter.Interact(s, ctx, c, w)
+		return enter.Interact(ctx, s, c, w)
 	case o.follow, o.wait:
 		submitted(s, w, false)
 		return o.until(ctx, s, c, w)
@@ -178,7 +178,7 @@ func run(s *session.Session, ctx context.Context, o *runOptions, argv []string) 
 		return err
 	}
 	if s.Format() != "name" {
-		submitted(s, place(s, ctx, c, w), true)
+		submitted(s, place(ctx, s, c, w), true)
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (o *runOptions) until(ctx context.Context, s *session.Session, c *client.Cl
 
 // place is w with its place in the queue, which the answer to a submission does
 // not have. It is a courtesy: the workload is submitted in any case.
-func place(s *session.Session, ctx context.Context, c *client.Client, w *api.Workload) *api.Workload {
+func place(ctx context.Context, s *session.Session, c *client.Client, w *api.Workload) *api.Workload {
 	if printers.Ended(w) || lifecycle.Phase(w.Phase).Held() {
 		return w
 	}

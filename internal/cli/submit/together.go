@@ -14,7 +14,7 @@ import (
 )
 
 // runTogether submits all workloads of a file, or none.
-func runTogether(s *session.Session, ctx context.Context, o *runOptions, all []document.Piece) error {
+func runTogether(ctx context.Context, s *session.Session, o *runOptions, all []document.Piece) error {
 	docs := make([]json.RawMessage, len(all))
 	for i, p := range all {
 		var err error
@@ -47,7 +47,7 @@ func runTogether(s *session.Session, ctx context.Context, o *runOptions, all []d
 			return err
 		}
 		if s.Format() != "name" {
-			submitted(s, place(s, ctx, c, &ws[i]), false)
+			submitted(s, place(ctx, s, c, &ws[i]), false)
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ Without -f the document is the present one, with what flags change.`,
 			if err := session.AtMostOne(cmd, names); err != nil {
 				return err
 			}
-			return update(s, cmd.Context(), o, names[0])
+			return update(cmd.Context(), s, o, names[0])
 		},
 	}
 	o.document.Register(s, cmd)
@@ -57,7 +57,7 @@ Without -f the document is the present one, with what flags change.`,
 	return cmd
 }
 
-func update(s *session.Session, ctx context.Context, o *updateOptions, name string) error {
+func update(ctx context.Context, s *session.Session, o *updateOptions, name string) error {
 	d := &o.document
 	for _, flag := range []string{"name", "prefix", "kind"} {
 		if d.Cmd.Flags().Changed(flag) {
@@ -77,7 +77,7 @@ func update(s *session.Session, ctx context.Context, o *updateOptions, name stri
 	if err != nil {
 		return err
 	}
-	if doc, err = document.Whole(s, ctx, c, doc); err != nil {
+	if doc, err = document.Whole(ctx, s, c, doc); err != nil {
 		return src.Problem(err)
 	}
 	r, err := revisionOf(w, doc, document.Local(s))
@@ -101,7 +101,7 @@ func update(s *session.Session, ctx context.Context, o *updateOptions, name stri
 			return err
 		}
 	}
-	done, err := carryOut(s, ctx, c, r)
+	done, err := carryOut(ctx, s, c, r)
 	if err != nil {
 		return src.Problem(err)
 	}

@@ -36,7 +36,7 @@ func (s Streams) Raw() (*Raw, error) {
 }
 
 // Restore gives the terminal back as it was. It may be called often, from any
-// goroutine, and is to be deferred: it must happen on every way out.
+// goroutine. Callers defer it, since it must run on every return.
 func (r *Raw) Restore() {
 	if r != nil {
 		r.once.Do(func() { _ = term.Restore(r.fd, r.before) })

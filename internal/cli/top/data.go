@@ -95,7 +95,7 @@ func (l *topLook) once(ctx context.Context, want topWant) {
 	whole, _ := l.c.Metrics(ctx, client.MetricsOptions{Since: "30m"}) // an older server has none
 	devices := map[string]map[string]float64{}
 	for _, n := range want.nodes {
-		if x, err := l.c.NodeMetrics(ctx, n, client.MetricsOptions{Since: "2m"}); err == nil {
+		if x, err := l.c.Nodes.Metrics(ctx, n, client.MetricsOptions{Since: "2m"}); err == nil {
 			addDevices(devices, x)
 		}
 	}

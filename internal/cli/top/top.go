@@ -46,9 +46,9 @@ selected, and keeps it up to date. In a pipe it is muster util.
 			}
 			f, ok := s.IO.In.(*os.File)
 			if !ok || !s.IO.InTerminal || !s.IO.OutTerminal || s.Format() != "table" {
-				return admin.Util(s, cmd.Context(), t, false)
+				return admin.Util(cmd.Context(), s, t, false)
 			}
-			return top(s, cmd.Context(), f, d.Std())
+			return top(cmd.Context(), s, f, d.Std())
 		},
 	}
 	t.Register(cmd)
@@ -210,7 +210,7 @@ func KeysOf(data []byte) []string {
 }
 
 // top runs the live view until it is left.
-func top(s *session.Session, ctx context.Context, in *os.File, every time.Duration) error {
+func top(ctx context.Context, s *session.Session, in *os.File, every time.Duration) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func top(s *session.Session, ctx context.Context, in *os.File, every time.Durati
 	screen := &topScreen{s: s, in: in}
 	m := &topModel{pane: paneWorkloads, width: s.IO.Width, height: 24, now: s.Clock}
 	for {
-		act, err := topScreenful(s, ctx, c, screen, m, every)
+		act, err := topScreenful(ctx, s, c, screen, m, every)
 		if err != nil || act.kind != actExec {
 			return err
 		}
@@ -237,7 +237,7 @@ func top(s *session.Session, ctx context.Context, in *os.File, every time.Durati
 
 // topScreenful has the terminal until the user leaves, or wants something that
 // needs the terminal for itself.
-func topScreenful(s *session.Session, ctx context.Context, c *client.Client, screen *topScreen, m *topModel, every time.Duration) (topAct, error) {
+func topScreenful(ctx context.Context, s *session.Session, c *client.Client, screen *topScreen, m *topModel, every time.Duration) (topAct, error) {
 	if err := screen.open(); err != nil {
 		return topAct{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/cli/terminal"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // lines is the whole screen, line by line, none wider than it.
@@ -46,7 +47,7 @@ func (m *topModel) head(s *session.Session) string {
 			total, used = total+1000, used+d.Used
 		}
 	}
-	text := fmt.Sprintf("muster top · %s · %d hold resources · %d wait · GPUs %s of %d held", m.looked.Format("15:04:05"), m.cluster.Running, m.cluster.Waiting, printers.Thousandths(int64(used)), total/1000)
+	text := fmt.Sprintf("muster top · %s · %d hold resources · %d wait · GPUs %s of %d held", m.looked.Format("15:04:05"), m.cluster.Running, m.cluster.Waiting, amount.Thousandths(int64(used)), total/1000)
 	if m.whole != nil {
 		for i := range m.whole.Series {
 			x := &m.whole.Series[i]

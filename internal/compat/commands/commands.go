@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/compat/mcli"
 	"github.com/musterhq/muster/internal/compat/runai"
 	"github.com/musterhq/muster/internal/compat/slurm"
+	"github.com/musterhq/muster/internal/compat/slurm/accounting"
 )
 
 // tools are the commands by the name that the program is called by. They are
@@ -21,7 +22,7 @@ import (
 var tools = map[string]func() *compat.Command{
 	"mcli": mcli.Tool, "runai": runai.Tool,
 	"sbatch": slurm.Sbatch, "srun": slurm.Srun, "squeue": slurm.Squeue, "scancel": slurm.Scancel, "sinfo": slurm.Sinfo, "scontrol": slurm.Scontrol,
-	"sacct": slurm.Sacct, "sacctmgr": slurm.Sacctmgr, "salloc": slurm.Salloc, "seff": slurm.Seff, "sprio": slurm.Sprio, "sshare": slurm.Sshare, "sstat": slurm.Sstat,
+	"sacct": accounting.Sacct, "sacctmgr": accounting.Sacctmgr, "salloc": slurm.Salloc, "seff": accounting.Seff, "sprio": slurm.Sprio, "sshare": slurm.Sshare, "sstat": accounting.Sstat,
 }
 
 // Below are the commands that muster itself has of other tools.

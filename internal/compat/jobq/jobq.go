@@ -35,7 +35,7 @@ var words = compat.Words{
 		{Ours: "--project"}, {Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"}, {Ours: "-f"}, {Ours: "-o"},
 	},
 	None: []string{
-		"apply", "approve", "attach", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "environment", "events", "exec", "explain", "export", "hold", "import", "license",
+		"apply", "approve", "attach", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor", "environment", "events", "exec", "explain", "export", "hold", "import", "license",
 		"lifecycle", "metrics", "move", "node", "notifications", "pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "restart", "scale", "secret", "server", "simulate",
 		"ssh-config", "template", "top", "ui", "update", "usage", "util", "version", "wait",
 	},

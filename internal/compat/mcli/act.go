@@ -116,7 +116,7 @@ func deleteSecrets() *compat.Command {
 				if err != nil {
 					return err
 				}
-				list, err := conn.Secrets(c.Context)
+				list, err := conn.Secrets.List(c.Context)
 				if err != nil {
 					return err
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -166,7 +167,7 @@ func supervisor(c *compat.Call) (func(*api.Workload) bool, error) {
 			return w.GPUs == 0 && t == "none" || w.GPUs > 0 && strings.EqualFold(t, place.Product(w))
 		}):
 			return false
-		case len(nums) > 0 && !slices.Contains(nums, compat.GPUs(w.GPUs)):
+		case len(nums) > 0 && !slices.Contains(nums, amount.GPUs(w.GPUs)):
 			return false
 		case len(users) > 0 && !slices.Contains(users, w.User):
 			return false

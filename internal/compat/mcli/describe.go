@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -140,7 +141,7 @@ func compute(w *api.Workload, d *spec.Document, p *compat.Place) [][]string {
 		out = append(out, []string{"GPU Type", compat.Dash(p.Product(w))})
 	}
 	return append(out, [][]string{
-		{"GPUs", compat.GPUs(w.GPUs)},
+		{"GPUs", amount.GPUs(w.GPUs)},
 		{"CPUs", d.Resources.CPU.String()},
 		{"Nodes", strconv.Itoa(nodeCount(w))},
 	}...)
@@ -260,7 +261,7 @@ func eventsOf(c *compat.Call, w *api.Workload, t *api.Transition, first bool) []
 		return one(c.Reword(stoppedText(t)))
 	case to == lifecycle.Submitted, to == lifecycle.Queued && t.From == string(lifecycle.Backoff):
 		return []event{again}
-	case t.From == string(lifecycle.Terminating) && (to == lifecycle.Queued || to == lifecycle.Reserved):
+	case t.From == string(lifecycle.Terminating) && to.InQueue():
 		text := "Run was preempted"
 		if stoppedFor(lifecycle.Reason(t.Reason)) != "Preempted" {
 			text = "Run was stopped due to node failure"
@@ -358,7 +359,7 @@ func clusterFacts(c *compat.Call, p *compat.Place, cl api.ClusterInfo) error {
 		{"Multinode Training Enabled", strconv.FormatBool(cl.Nodes.Total > 1)},
 		{"Fractional Training Enabled", "true"},
 		{"Total Nodes", strconv.Itoa(cl.Nodes.Total)},
-		{"Total GPUs", compat.Devices(cl.GPU.Total)},
+		{"Total GPUs", amount.Thousandths(cl.GPU.Total)},
 	})
 	if err != nil {
 		return err
@@ -366,7 +367,7 @@ func clusterFacts(c *compat.Call, p *compat.Place, cl api.ClusterInfo) error {
 	for _, in := range instances(p, cl.Name) {
 		n := in.nodes[0]
 		err := facts(c, "Instance "+in.name(), [][]string{
-			{"GPUs per node", strconv.Itoa(in.gpus)}, {"CPUs per node", compat.Devices(n.CPU.Total)},
+			{"GPUs per node", strconv.Itoa(in.gpus)}, {"CPUs per node", amount.Thousandths(n.CPU.Total)},
 			{"RAM per node", fmt.Sprintf("%d GB", n.Memory.Total>>30)}, {"Nodes", strconv.Itoa(len(in.nodes))},
 		})
 		if err != nil {

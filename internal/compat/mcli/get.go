@@ -186,7 +186,7 @@ func resumptions(w *api.Workload, all bool) []int {
 // nodeCount is the number of tasks; an mpi launcher is no node of its own.
 func nodeCount(w *api.Workload) int {
 	d := cli.Document(w)
-	if d.Kind == lifecycle.Distributed && d.Framework == "mpi" && compat.Count(w) > 1 {
+	if d.Kind.Ranked() && d.Framework == "mpi" && compat.Count(w) > 1 {
 		return compat.Count(w) - 1
 	}
 	return compat.Count(w)

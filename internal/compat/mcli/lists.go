@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -73,7 +74,7 @@ func getClusters() *compat.Command {
 				names = append(names, cl.Name)
 				var what []string
 				for _, in := range instances(p, cl.Name) {
-					what = append(what, fmt.Sprintf("%s (%s)", in.name(), compat.Devices(in.total)))
+					what = append(what, fmt.Sprintf("%s (%s)", in.name(), amount.Thousandths(in.total)))
 				}
 				rows = append(rows, []string{cl.Name, cl.Kind, compat.Dash(strings.Join(what, ", ")), strconv.FormatBool(cl.Nodes.Total > 1)})
 			}
@@ -92,7 +93,7 @@ func getSecrets() *compat.Command {
 			if err != nil {
 				return err
 			}
-			list, err := client.Secrets(c.Context)
+			list, err := client.Secrets.List(c.Context)
 			if err != nil {
 				return err
 			}

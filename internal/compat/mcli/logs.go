@@ -132,7 +132,7 @@ func rankOf(c *compat.Call, w *api.Workload) ([]string, error) {
 		return nil, nil
 	case c.Given("node-rank"):
 		n, err := c.Int("node-rank", 0)
-		if err == nil && (n < 0 || n >= compat.Count(w)) && w.Kind != string(lifecycle.Inference) {
+		if err == nil && (n < 0 || n >= compat.Count(w)) && !lifecycle.Kind(w.Kind).Replicated() {
 			err = cli.Missing(fmt.Sprintf("%s has no node rank %d; it has 0 to %d", w.Name, n, compat.Count(w)-1), "mcli describe run "+w.Name+" shows its nodes")
 		}
 		return []string{"--task", strconv.Itoa(n)}, err
@@ -150,7 +150,7 @@ func rankOf(c *compat.Call, w *api.Workload) ([]string, error) {
 			c.Say("Run %s failed; showing node rank %d, which failed first. --node-rank shows another.", w.Name, *a.Culprit)
 			return []string{"--task", strconv.Itoa(*a.Culprit)}, nil
 		}
-	case w.Kind == string(lifecycle.Inference):
+	case lifecycle.Kind(w.Kind).Replicated():
 		return nil, nil
 	}
 	return []string{"--task", "0"}, nil

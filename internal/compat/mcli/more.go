@@ -14,7 +14,6 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/compat"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -105,7 +104,7 @@ func deploy() *compat.Command {
 			if err != nil {
 				return err
 			}
-			if doc.Kind != lifecycle.Inference {
+			if !doc.Kind.Replicated() {
 				return cli.Wrong(fmt.Sprintf("%s is of kind %s", c.Text("file"), cmp.Or(string(doc.Kind), "training")), "a deployment says kind: inference; mcli run -f submits a run")
 			}
 			var changes []string

@@ -11,7 +11,6 @@ import (
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/compat"
 	foreign "github.com/musterhq/muster/internal/convert/source"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -225,7 +224,7 @@ func computed(c *compat.Call, doc *spec.Document, out []string) ([]string, error
 	}
 	if per.nodes > 1 {
 		out = append(out, "kind=distributed", "workers="+strconv.Itoa(per.nodes))
-	} else if doc.Kind == lifecycle.Distributed {
+	} else if doc.Kind.Ranked() {
 		doc.Workers, doc.MinWorkers = 1, 0
 	}
 	// Its tasks are told numbers of GPUs, as the platform counts ranks.

@@ -70,7 +70,7 @@ func createSecret() *compat.Command {
 			if err != nil {
 				return err
 			}
-			done, err := conn.CreateSecret(c.Context, in)
+			done, err := conn.Secrets.Create(c.Context, in)
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // sort is nodes of one cluster with the same GPUs.
@@ -76,7 +77,7 @@ func util() *compat.Command {
 			for _, cl := range p.Clusters {
 				for _, s := range instances(p, cl.Name) {
 					if wanted(cl.Name) {
-						rows = append(rows, []string{cl.Name, s.name(), compat.Devices(s.free()), compat.Devices(s.used), compat.Devices(s.total)})
+						rows = append(rows, []string{cl.Name, s.name(), amount.Thousandths(s.free()), amount.Thousandths(s.used), amount.Thousandths(s.total)})
 					}
 				}
 			}
@@ -105,7 +106,7 @@ func runsOf(c *compat.Call, p *compat.Place, wanted func(string) bool) error {
 		if !c.Bool("hide-users") {
 			row = append(row, w.User)
 		}
-		row = append(row, cli.Age(c.Now().Sub(time.Time(w.CreatedAt))), compat.GPUs(w.GPUs), priorityWord(w.Priority))
+		row = append(row, cli.Age(c.Now().Sub(time.Time(w.CreatedAt))), amount.GPUs(w.GPUs), priorityWord(w.Priority))
 		switch {
 		case cli.Live(w):
 			active = append(active, row)

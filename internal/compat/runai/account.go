@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
 )
@@ -97,7 +96,7 @@ func keepProject(c *compat.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	list, err := conn.Projects(c.Context)
+	list, err := conn.Projects.List(c.Context)
 	if err != nil {
 		return err
 	}
@@ -135,7 +134,7 @@ func createProject(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	if _, err := conn.CreateProject(c.Context, client.Projects, p); err != nil {
+	if _, err := conn.Projects.Create(c.Context, p); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.Out(), "Project %s has been created\n", name)
@@ -174,7 +173,7 @@ func credentials() []*compat.Command {
 			if err != nil {
 				return err
 			}
-			list, err := conn.Secrets(c.Context)
+			list, err := conn.Secrets.List(c.Context)
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ func listAssets(kind string) func(*compat.Call) error {
 		if err != nil {
 			return err
 		}
-		list, err := conn.Templates(c.Context, cmp.Or(project(c), "default"), kind)
+		list, err := conn.Templates.List(c.Context, cmp.Or(project(c), "default"), kind)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func describeAsset(use, kind string) *compat.Command {
 		if err != nil {
 			return err
 		}
-		t, err := conn.Template(c.Context, cmp.Or(project(c), "default"), kind, c.Args[0], 0)
+		t, err := conn.Templates.Get(c.Context, cmp.Or(project(c), "default"), kind, c.Args[0], 0)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -58,8 +59,8 @@ func facts(c *compat.Call, w *api.Workload, words string) error {
 		{"Type:", kind},
 		{"Status:", status(w, words)},
 		{"Training Duration:", duration(w, c.Now())},
-		{"GPUs:", compat.GPUs(gpusOf(w))},
-		{"Total Requested GPUs:", compat.GPUs(w.GPUs)},
+		{"GPUs:", amount.GPUs(gpusOf(w))},
+		{"Total Requested GPUs:", amount.GPUs(w.GPUs)},
 		{"Allocated GPUs:", allocated(w)},
 		{"Allocated GPUs memory:", gpuMemory},
 		{"Running PODs:", strconv.Itoa(w.Tasks.Running)},
@@ -68,8 +69,8 @@ func facts(c *compat.Call, w *api.Workload, words string) error {
 		{"Completions:", completions},
 		{"Succeeded PODs:", strconv.Itoa(w.Tasks.Succeeded)},
 		{"Failed PODs:", strconv.Itoa(failedPods(w))},
-		{"Is Distributed Workload:", of(w.Kind == string(lifecycle.Distributed))},
-		{"Created By CLI:", of(w.Kind != string(lifecycle.External))},
+		{"Is Distributed Workload:", of(lifecycle.Kind(w.Kind).Ranked())},
+		{"Created By CLI:", of(!lifecycle.Kind(w.Kind).Foreign())},
 		{"Service URL(s):", url(w)},
 		{"Command Line:", line(w)},
 	}
@@ -170,7 +171,7 @@ func describeNodes(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	list, err := conn.Nodes(c.Context)
+	list, err := conn.Nodes.List(c.Context)
 	if err != nil {
 		return err
 	}
@@ -191,9 +192,9 @@ func describeNodes(c *compat.Call) error {
 		found = true
 		err := c.Table(nil, [][]string{
 			{"Name:", n.Name}, {"Status:", nodeStatus(n)}, {"Node Pool:", n.Pool},
-			{"CPU:", compat.Devices(n.CPU.Used) + " of " + compat.Devices(n.CPU.Total)},
+			{"CPU:", amount.Thousandths(n.CPU.Used) + " of " + amount.Thousandths(n.CPU.Total)},
 			{"Memory:", bytes(n.Memory.Used) + " of " + bytes(n.Memory.Total)},
-			{"GPUs:", compat.Devices(n.GPU.Used) + " of " + compat.Devices(n.GPU.Total) + " allocated"},
+			{"GPUs:", amount.Thousandths(n.GPU.Used) + " of " + amount.Thousandths(n.GPU.Total) + " allocated"},
 			{"Pods:", strconv.Itoa(n.Tasks)},
 		})
 		if err != nil {
@@ -212,7 +213,7 @@ func describeNodes(c *compat.Call) error {
 // utilizations is how busy each GPU was when it was last looked at, by node and
 // identity.
 func utilizations(c *compat.Call, conn *client.Client) (map[string]map[string]string, error) {
-	held, err := conn.Holdings(c.Context)
+	held, err := conn.Nodes.Holdings(c.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +247,7 @@ func topNodes(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	list, err := conn.Nodes(c.Context)
+	list, err := conn.Nodes.List(c.Context)
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func topNodes(c *compat.Call) error {
 	}
 	var rows [][]string
 	for _, n := range list.Items {
-		rows = append(rows, []string{n.Name, nodeStatus(n), compat.Devices(n.GPU.Total), percent(n.GPU), compat.Devices(n.CPU.Total), percent(n.CPU), bytes(n.Memory.Total), percent(n.Memory)})
+		rows = append(rows, []string{n.Name, nodeStatus(n), amount.Thousandths(n.GPU.Total), percent(n.GPU), amount.Thousandths(n.CPU.Total), percent(n.CPU), bytes(n.Memory.Total), percent(n.Memory)})
 	}
 	if err := c.Table([]string{"NAME", "STATUS", "GPU CAPACITY", "GPU ALLOCATED", "CPU CAPACITY", "CPU ALLOCATED", "MEMORY CAPACITY", "MEMORY ALLOCATED"}, rows); err != nil {
 		return err
@@ -271,7 +272,7 @@ func topNodes(c *compat.Call) error {
 		return err
 	}
 	for _, n := range list.Items {
-		if _, err := fmt.Fprintf(c.Out(), "\n%s: CPU %s of %s, memory %s of %s\n", n.Name, compat.Devices(n.CPU.Used), compat.Devices(n.CPU.Total), bytes(n.Memory.Used), bytes(n.Memory.Total)); err != nil {
+		if _, err := fmt.Fprintf(c.Out(), "\n%s: CPU %s of %s, memory %s of %s\n", n.Name, amount.Thousandths(n.CPU.Used), amount.Thousandths(n.CPU.Total), bytes(n.Memory.Used), bytes(n.Memory.Total)); err != nil {
 			return err
 		}
 		if err := gpuTable(c, n, busy[n.Name]); err != nil {
@@ -293,7 +294,7 @@ func topJobs(c *compat.Call) error {
 			continue
 		}
 		cpu := cli.Document(w).Resources.CPU.Milli() * int64(w.Tasks.Running)
-		rows = append(rows, []string{w.Name, w.Project, w.User, gpus(w), compat.Hours(w.GPUSeconds), compat.Devices(cpu), duration(w, c.Now())})
+		rows = append(rows, []string{w.Name, w.Project, w.User, gpus(w), compat.Hours(w.GPUSeconds), amount.Thousandths(cpu), duration(w, c.Now())})
 	}
 	return c.Table([]string{"NAME", "PROJECT", "USER", "GPUs Allocated (Requested)", "GPU HOURS", "CPU", "RUNNING"}, rows)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -109,13 +110,13 @@ func status(w *api.Workload, words string) string {
 
 // sort is what the first age calls the type of a job.
 func sort(w *api.Workload) string {
-	switch lifecycle.Kind(w.Kind) {
-	case lifecycle.Workspace:
+	switch kind := lifecycle.Kind(w.Kind); {
+	case kind.Interactive():
 		if w.Preemptible {
 			return "Interactive-Preemptible"
 		}
 		return "Interactive"
-	case lifecycle.Inference:
+	case kind.Replicated():
 		return "Inference"
 	}
 	return "Train"
@@ -123,12 +124,12 @@ func sort(w *api.Workload) string {
 
 // sortName is what the second age calls it.
 func sortName(w *api.Workload) string {
-	switch lifecycle.Kind(w.Kind) {
-	case lifecycle.Workspace:
+	switch kind := lifecycle.Kind(w.Kind); {
+	case kind.Interactive():
 		return "Workspace"
-	case lifecycle.Inference:
+	case kind.Replicated():
 		return "Inference"
-	case lifecycle.Distributed:
+	case kind.Ranked():
 		if fw := cli.Document(w).Framework; fw != "" && fw != "env" {
 			return "Distributed (" + fw + ")"
 		}
@@ -139,14 +140,14 @@ func sortName(w *api.Workload) string {
 
 // allocated is what a workload holds, whatever its status: also between two tries
 // of what is started again in place.
-func allocated(w *api.Workload) string { return compat.GPUs(w.GPUsHeld) }
+func allocated(w *api.Workload) string { return amount.GPUs(w.GPUsHeld) }
 
 // gpus is GPUs Allocated (Requested).
 func gpus(w *api.Workload) string {
 	if cli.Ended(w) {
 		return "-"
 	}
-	return allocated(w) + " (" + compat.GPUs(w.GPUs) + ")"
+	return allocated(w) + " (" + amount.GPUs(w.GPUs) + ")"
 }
 
 // pods is PODs Running (Pending).

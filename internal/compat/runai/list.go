@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 var allFlag = compat.Flag{Names: "all-projects A all", Does: "of all projects"}
@@ -201,7 +202,7 @@ func listProjects(use string) *compat.Command {
 		if err != nil {
 			return err
 		}
-		list, err := conn.Projects(c.Context)
+		list, err := conn.Projects.List(c.Context)
 		if err != nil {
 			return err
 		}
@@ -244,7 +245,7 @@ func listDepartments() *compat.Command {
 		if err != nil {
 			return err
 		}
-		list, err := conn.ProjectsOf(c.Context, client.Departments)
+		list, err := conn.Departments.List(c.Context)
 		if err != nil {
 			return err
 		}
@@ -265,7 +266,7 @@ func listNodes(use string) *compat.Command {
 		if err != nil {
 			return err
 		}
-		list, err := conn.Nodes(c.Context)
+		list, err := conn.Nodes.List(c.Context)
 		if err != nil {
 			return err
 		}
@@ -276,8 +277,8 @@ func listNodes(use string) *compat.Command {
 		for _, n := range list.Items {
 			rows = append(rows, []string{
 				n.Name, nodeStatus(n), compat.Dash(n.Labels["internal-ip"]), "worker",
-				compat.Devices(n.CPU.Total), compat.Devices(n.CPU.Used), bytes(n.Memory.Total), bytes(n.Memory.Used),
-				compat.Dash(product(n)), strconv.Itoa(len(n.Devices)), compat.Devices(n.GPU.Total - n.GPU.Used),
+				amount.Thousandths(n.CPU.Total), amount.Thousandths(n.CPU.Used), bytes(n.Memory.Total), bytes(n.Memory.Used),
+				compat.Dash(product(n)), strconv.Itoa(len(n.Devices)), amount.Thousandths(n.GPU.Total - n.GPU.Used),
 			})
 		}
 		return c.Table([]string{"NAME", "STATUS", "IP", "ROLE", "CPU ALLOCATABLE", "CPU ALLOCATED", "MEMORY ALLOCATABLE", "MEMORY ALLOCATED", "GPU TYPE", "GPU ALLOCATABLE", "GPU FREE"}, rows)
@@ -341,7 +342,7 @@ func listPools() *compat.Command {
 		if err != nil {
 			return err
 		}
-		list, err := conn.Pools(c.Context)
+		list, err := conn.Pools.List(c.Context)
 		if err != nil {
 			return err
 		}
@@ -350,7 +351,7 @@ func listPools() *compat.Command {
 		}
 		var rows [][]string
 		for _, p := range list.Items {
-			rows = append(rows, []string{p.Name, compat.Dash(p.Selector), strconv.Itoa(p.Nodes), compat.Devices(p.GPU.Total), compat.Devices(p.GPU.Used)})
+			rows = append(rows, []string{p.Name, compat.Dash(p.Selector), strconv.Itoa(p.Nodes), amount.Thousandths(p.GPU.Total), amount.Thousandths(p.GPU.Used)})
 		}
 		return c.Table([]string{"NODE POOL", "LABEL", "NODES", "GPU DEVICES", "ALLOCATED GPUS"}, rows)
 	}}

@@ -49,7 +49,7 @@ var words = compat.Words{
 		{Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "--parent", Theirs: "--department"},
 	},
 	None: []string{
-		"apply", "approve", "config", "cp", "datavolume", "diff", "explain", "export", "hold", "import", "license", "lifecycle", "metrics", "move", "notifications",
+		"apply", "approve", "config", "cp", "datavolume", "diff", "doctor", "explain", "export", "hold", "import", "license", "lifecycle", "metrics", "move", "notifications",
 		"preempt", "quota", "reject", "release", "reservation", "scale", "server", "simulate", "ssh-config", "ui", "update", "usage", "util", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.RunaiJob),

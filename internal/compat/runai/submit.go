@@ -10,7 +10,6 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/convert/runai"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -88,7 +87,7 @@ func submitLine(c *compat.Call, words []string) error {
 	if doc.TTY && !doc.Stdin {
 		return cli.Wrong("--tty without --stdin makes a terminal that nobody can type at", "add --stdin, or leave out --tty")
 	}
-	if doc.Kind == lifecycle.Workspace && doc.Preemptible != nil && *doc.Preemptible && !c.Bool("quiet") {
+	if doc.Kind.Interactive() && doc.Preemptible != nil && *doc.Preemptible && !c.Bool("quiet") {
 		c.Say("Warning: a preemptible workspace may use more than the quota of its project, and be taken from its nodes at any time.")
 	}
 	return send(c, doc)

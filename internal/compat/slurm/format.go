@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -74,4 +75,12 @@ func line(fields []field, after string, value func(byte) (string, bool)) (string
 		b.WriteString(text)
 	}
 	return strings.TrimRight(b.String()+after, " "), nil
+}
+
+func write(out io.Writer, fields []field, after string, value func(byte) (string, bool)) error {
+	text, err := line(fields, after, value)
+	if err == nil {
+		_, err = fmt.Fprintln(out, text)
+	}
+	return err
 }

@@ -2,13 +2,12 @@ package slurm
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 )
 
 // showLicenses is scontrol show licenses.
@@ -17,7 +16,7 @@ func showLicenses(c *compat.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	list, err := conn.Licenses(c.Context)
+	list, err := conn.Licenses.List(c.Context)
 	if err != nil {
 		return err
 	}
@@ -27,7 +26,7 @@ func showLicenses(c *compat.Call, name string) error {
 			return cli.Wrong("license "+name+" does not exist", "scontrol show licenses shows all")
 		}
 	}
-	if done, err := structured(c, list); done {
+	if done, err := terms.Structured(c, list); done {
 		return err
 	}
 	if len(list.Items) == 0 {
@@ -42,19 +41,4 @@ func showLicenses(c *compat.Call, name string) error {
 		}
 	}
 	return nil
-}
-
-// licenseList are licenses as Slurm writes them.
-func licenseList(all map[string]int) string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, fmt.Sprintf("%s:%d", name, all[name]))
-	}
-	return strings.Join(out, ",")
-}
-
-// asksFor reports whether a job asks for any of some licenses; none are named:
-// no matter.
-func asksFor(w *api.Workload, names []string) bool {
-	return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return cli.Document(w).Licenses[name] > 0 })
 }

@@ -9,10 +9,8 @@ import (
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 )
-
-// gresUsed is a field of sinfo that has a long name only.
-const gresUsed = 1
 
 // Long names of fields (slurm.schedmd.com/squeue.html and sinfo.html,
 // --Format), with the letters of the same fields.
@@ -36,10 +34,35 @@ var (
 	}
 )
 
+// longFields are those by the tool that has them.
+var longFields = map[string]map[string]byte{"squeue": longJobs, "sinfo": longNodeFields}
+
+// longNames are the long names of a tool's fields, in order.
+func longNames(tool string) []string {
+	names := slices.Collect(maps.Keys(longFields[tool]))
+	if tool == "squeue" {
+		names = append(names, restJobs...)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// listing is the long names of a tool's fields as its help shows them.
+func listing(tool string) string {
+	text, line := "Fields of --Format:", ""
+	for _, name := range longNames(tool) {
+		if len(line)+len(name) > 78 {
+			text, line = text+"\n"+strings.TrimRight(line, " "), ""
+		}
+		line += name + " "
+	}
+	return text + "\n" + strings.TrimRight(line, " ") + "."
+}
+
 // fieldsOf reads --Format or --format, and otherwise what is usual.
-func fieldsOf(c *compat.Call, usual string, long map[string]byte) ([]field, string, error) {
+func fieldsOf(c *compat.Call, tool, usual string) ([]field, string, error) {
 	if c.Given("Format") {
-		fields, err := parseLong(c.Text("Format"), long)
+		fields, err := parseLong(tool, c.Text("Format"))
 		return fields, "", err
 	}
 	return parse(usual)
@@ -47,15 +70,16 @@ func fieldsOf(c *compat.Call, usual string, long map[string]byte) ([]field, stri
 
 // parseLong reads a list of fields by name, NAME[:[.][WIDTH]]; each is 20 wide
 // unless it says otherwise.
-func parseLong(list string, known map[string]byte) (fields []field, err error) {
+func parseLong(tool, list string) (fields []field, err error) {
+	known := longFields[tool]
 	for word := range strings.SplitSeq(list, ",") {
 		name, size, sized := strings.Cut(strings.TrimSpace(word), ":")
 		letter, ok := known[strings.ToLower(name)]
-		if i := slices.Index(restJobs, strings.ToLower(name)); i >= 0 && known["jobid"] != 0 {
+		if i := slices.Index(restJobs, strings.ToLower(name)); i >= 0 && tool == "squeue" {
 			letter, ok = byte(firstRest+i), true
 		}
 		if !ok {
-			return nil, cli.Wrong(fmt.Sprintf("--Format: there is no field %q", name), "they are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return nil, cli.Wrong(fmt.Sprintf("--Format: there is no field %q", name), terms.Meant(name, longNames(tool), tool+" --help lists the fields"))
 		}
 		f := field{letter: letter, width: 20}
 		if sized {
@@ -67,23 +91,4 @@ func parseLong(list string, known map[string]byte) (fields []field, err error) {
 		fields = append(fields, f)
 	}
 	return fields, nil
-}
-
-// used are the devices of a node that are held, by their kind and index.
-func (g nodeGroup) used() string {
-	n := g[0]
-	if len(n.Devices) == 0 {
-		return "(null)"
-	}
-	var held []int
-	for _, d := range n.Devices {
-		if d.Used > 0 {
-			held = append(held, d.Index)
-		}
-	}
-	which := "N/A"
-	if len(held) > 0 {
-		which = indexes(held)
-	}
-	return fmt.Sprintf("%s:%d(IDX:%s)", strings.TrimSuffix(gres(n), fmt.Sprintf(":%d", len(n.Devices))), len(held), which)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -53,7 +54,7 @@ func (r *row) rare(letter byte) (string, bool) {
 	w, d := r.w, cli.Document(r.w)
 	switch letter {
 	case 'B':
-		if nodes := r.nodes(); len(nodes) > 0 && r.state != pending {
+		if nodes := r.nodes(); len(nodes) > 0 && r.state != terms.Pending {
 			return nodes[0], true
 		}
 		return "n/a", true
@@ -77,7 +78,7 @@ func (r *row) rare(letter byte) (string, bool) {
 		return "*", true
 	case 'K':
 		if r.task >= 0 {
-			return strconv.Itoa(numberIn(arrayNumbers(w), r.task)), true
+			return strconv.Itoa(terms.NumberIn(terms.Numbers(w), r.task)), true
 		}
 		return "N/A", true
 	case 'n', 'x', 's':
@@ -90,7 +91,7 @@ func (r *row) rare(letter byte) (string, bool) {
 		if len(d.Licenses) == 0 {
 			return "(null)", true
 		}
-		return licenseList(d.Licenses), true
+		return terms.Licenses(d.Licenses), true
 	case 'X':
 		return "N/A", true
 	case 'z':
@@ -105,8 +106,8 @@ func (r *row) longOnly(letter byte) (string, bool) {
 	case tasksLetter:
 		return strconv.Itoa(r.count), true
 	case tresLetter:
-		e := entry{c: r.c, p: r.p, w: w, d: d, task: r.task, count: r.count}
-		return e.tres(), true
+		held := terms.Demand{Call: r.c, Workload: w, Document: d, Task: r.task, Count: r.count}
+		return held.TRES(), true
 	case perTaskLetter:
 		if d.Slurm != nil && d.Slurm.CPUsPerTask > 0 {
 			return strconv.Itoa(d.Slurm.CPUsPerTask), true

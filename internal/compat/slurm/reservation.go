@@ -12,7 +12,9 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/convert/slurm"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -69,7 +71,7 @@ func create(c *compat.Call) error {
 	if err := json.Unmarshal(data, &in.ReservationSpec); err != nil {
 		return err
 	}
-	r, err := conn.CreateReservation(c.Context, in, false)
+	r, err := conn.Reservations.Create(c.Context, in, false)
 	if err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ func updateReservation(c *compat.Call, set map[string]string, order []string) er
 	if err != nil {
 		return err
 	}
-	r, err := conn.ChangeReservation(c.Context, cmp.Or(set["reservationname"], set["reservation"]), patch, false)
+	r, err := conn.Reservations.Change(c.Context, cmp.Or(set["reservationname"], set["reservation"]), patch, false)
 	if err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func remove(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	return conn.DeleteReservation(c.Context, name)
+	return conn.Reservations.Delete(c.Context, name)
 }
 
 // flagWords are what each of Slurm's flags of a reservation means: a field, or
@@ -189,7 +191,7 @@ func reservationPatch(c *compat.Call, set map[string]string, order []string) (ma
 				patch["pool"] = cmp.Or(set["partitionname"], set["partition"], "default")
 				continue
 			}
-			names, err := unfold(v)
+			names, err := terms.Unfold(v)
 			if err != nil {
 				return nil, err
 			}
@@ -254,7 +256,7 @@ func showReservations(c *compat.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	if done, err := structured(c, api.ReservationList{Items: all}); done {
+	if done, err := terms.Structured(c, api.ReservationList{Items: all}); done {
 		return err
 	}
 	if len(all) == 0 {
@@ -262,9 +264,9 @@ func showReservations(c *compat.Call, name string) error {
 	}
 	for _, r := range all {
 		err := record(c, [][]string{
-			{"ReservationName=" + r.Name, "StartTime=" + instant(time.Time(r.From), "Unknown"), "EndTime=" + instant(time.Time(r.Until), "Unknown"), "Duration=" + clockSpan(time.Time(r.Until).Sub(time.Time(r.From)))},
-			{"Nodes=" + cmp.Or(hosts(r.Keeps), "(null)"), fmt.Sprintf("NodeCnt=%d", len(r.Keeps)), "Features=(null)", "PartitionName=" + cmp.Or(r.Pool, "(null)"), "Flags=" + cmp.Or(flagsOf(r), "(null)")},
-			{"TRES=gres/gpu=" + compat.Devices(r.GPU)},
+			{"ReservationName=" + r.Name, "StartTime=" + terms.Instant(time.Time(r.From), "Unknown"), "EndTime=" + terms.Instant(time.Time(r.Until), "Unknown"), "Duration=" + terms.Clock(time.Time(r.Until).Sub(time.Time(r.From)))},
+			{"Nodes=" + cmp.Or(terms.Hosts(r.Keeps), "(null)"), fmt.Sprintf("NodeCnt=%d", len(r.Keeps)), "Features=(null)", "PartitionName=" + cmp.Or(r.Pool, "(null)"), "Flags=" + cmp.Or(flagsOf(r), "(null)")},
+			{"TRES=gres/gpu=" + amount.Thousandths(r.GPU)},
 			{"Users=" + cmp.Or(strings.Join(r.Users, ","), "(null)"), "Accounts=" + cmp.Or(strings.Join(r.Projects, ","), "(null)"), "State=" + resvState(r)},
 			{"Comment=" + cmp.Or(r.Note, "(null)")},
 		})
@@ -280,7 +282,7 @@ func reservationsNamed(c *compat.Call, name string) ([]api.Reservation, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := conn.Reservations(c.Context)
+	list, err := conn.Reservations.List(c.Context)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +319,7 @@ func reservationTable(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	if done, err := structured(c, api.ReservationList{Items: all}); done {
+	if done, err := terms.Structured(c, api.ReservationList{Items: all}); done {
 		return err
 	}
 	if len(all) == 0 {
@@ -339,15 +341,9 @@ func reservationTable(c *compat.Call) error {
 	}
 	for _, r := range all {
 		from, until := time.Time(r.From), time.Time(r.Until)
-		if err := row(r.Name, resvState(r), instant(from, "Unknown"), instant(until, "Unknown"), clockSpan(until.Sub(from)), hosts(r.Keeps)); err != nil {
+		if err := row(r.Name, resvState(r), terms.Instant(from, "Unknown"), terms.Instant(until, "Unknown"), terms.Clock(until.Sub(from)), terms.Hosts(r.Keeps)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// reservedIn reports whether a job is to run in any of some reservations; none
-// are named: every job is.
-func reservedIn(w *api.Workload, names []string) bool {
-	return len(names) == 0 || slices.Contains(names, cli.Document(w).Reservation)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // row is one line: a job, or some tasks of an array.
@@ -21,7 +21,7 @@ type row struct {
 	p     *compat.Place
 	w     *api.Workload
 	id    string
-	state state
+	state terms.State
 	tasks []api.Task
 	since time.Duration
 	count int // tasks that it stands for
@@ -36,24 +36,24 @@ func rowsOf(c *compat.Call, p *compat.Place, w *api.Workload, some []int) []row 
 	if a := compat.Last(w); a != nil {
 		all = a.Tasks
 	}
-	whole := row{c: c, p: p, w: w, id: number, state: stateOf(w), tasks: all, since: used(w, c.Now()), count: compat.Count(w), task: -1}
+	whole := row{c: c, p: p, w: w, id: number, state: terms.StateOf(w), tasks: all, since: terms.Used(w, c.Now()), count: compat.Count(w), task: -1}
 	if cli.Document(w).Array == nil {
 		return []row{whole}
 	}
 	var out []row
-	numbers := arrayNumbers(w)
+	numbers := terms.Numbers(w)
 	begun := map[int]bool{}
 	for _, t := range all {
 		r := whole
-		r.id, r.tasks, r.count, r.task = fmt.Sprintf("%s_%d", number, numberIn(numbers, t.Index)), []api.Task{t}, 1, t.Index
+		r.id, r.tasks, r.count, r.task = fmt.Sprintf("%s_%d", number, terms.NumberIn(numbers, t.Index)), []api.Task{t}, 1, t.Index
 		begun[t.Index] = t.State != "pending"
 		switch t.State {
 		case "running":
-			r.state, r.since = states[lifecycle.Running], c.Now().Sub(cmp.Or(compat.At(t.StartedAt), c.Now()))
+			r.state, r.since = terms.States[lifecycle.Running], c.Now().Sub(cmp.Or(compat.At(t.StartedAt), c.Now()))
 		case "starting":
-			r.state = states[lifecycle.Starting]
+			r.state = terms.States[lifecycle.Starting]
 		case "stopping":
-			r.state = states[lifecycle.Terminating]
+			r.state = terms.States[lifecycle.Terminating]
 		default:
 			continue // it waits, or is over
 		}
@@ -64,7 +64,7 @@ func rowsOf(c *compat.Call, p *compat.Place, w *api.Workload, some []int) []row 
 	var rest, places []int
 	for i := range compat.Count(w) {
 		if !begun[i] && !slices.Contains(w.Canceled, i) && (some == nil || slices.Contains(some, i)) {
-			rest, places = append(rest, numberIn(numbers, i)), append(places, i)
+			rest, places = append(rest, terms.NumberIn(numbers, i)), append(places, i)
 		}
 	}
 	if cli.Ended(w) {
@@ -73,45 +73,15 @@ func rowsOf(c *compat.Call, p *compat.Place, w *api.Workload, some []int) []row 
 	if len(rest) > 0 && (c.Bool("array") || some != nil) {
 		for k, i := range rest {
 			r := whole
-			r.id, r.state, r.tasks, r.count, r.since, r.task = fmt.Sprintf("%s_%d", number, i), pending, nil, 1, 0, places[k]
+			r.id, r.state, r.tasks, r.count, r.since, r.task = fmt.Sprintf("%s_%d", number, i), terms.Pending, nil, 1, 0, places[k]
 			out = append(out, r)
 		}
 	} else if len(rest) > 0 {
 		r := whole
-		r.id, r.state, r.tasks, r.count, r.since = number+"_["+indexes(rest)+"]", pending, nil, len(rest), 0
+		r.id, r.state, r.tasks, r.count, r.since = number+"_["+terms.Fold(rest)+"]", terms.Pending, nil, len(rest), 0
 		out = append([]row{r}, out...)
 	}
 	return out
-}
-
-// arrayNumbers are what the tasks of an array are called by their index: their
-// SLURM_ARRAY_TASK_ID; nil: as their indexes.
-func arrayNumbers(w *api.Workload) []int {
-	d := cli.Document(w)
-	if d.Slurm == nil || d.Slurm.Indexes == "" {
-		return nil
-	}
-	all, err := spec.ParseIndexes(d.Slurm.Indexes)
-	if err != nil || len(all) != d.Size() {
-		return nil
-	}
-	return all
-}
-
-func numberIn(numbers []int, index int) int {
-	if index < len(numbers) {
-		return numbers[index]
-	}
-	return index
-}
-
-// indexes folds numbers: 1,3-5.
-func indexes(ns []int) string {
-	var names []string
-	for _, n := range ns {
-		names = append(names, strconv.Itoa(n))
-	}
-	return strings.Trim(hosts(names), "[]")
 }
 
 // titles are what fields are called.
@@ -135,9 +105,6 @@ func title(letter byte) (string, bool) {
 	return t, ok
 }
 
-// qos is the name of a job's priority.
-func qos(w *api.Workload) string { return cli.Document(w).Priority.String() }
-
 func (r *row) nodes() []string {
 	return compat.Nodes(&api.Attempt{Tasks: r.tasks})
 }
@@ -155,24 +122,24 @@ func (r *row) value(letter byte) (string, bool) {
 	case 'F':
 		return strconv.FormatInt(w.Number, 10), true
 	case 'j':
-		return name(w), true
+		return terms.Name(w), true
 	case 'u':
 		return w.User, true
 	case 'a':
 		return w.Project, true
 	case 'P':
-		return partition(r.p, w), true
+		return terms.Partition(r.p, w), true
 	case 't':
-		return r.state.short, true
+		return r.state.Short, true
 	case 'T':
-		return r.state.long, true
+		return r.state.Long, true
 	case 'M':
-		return span(r.since), true
+		return terms.Span(r.since), true
 	case 'l':
-		return limit(w), true
+		return terms.Limit(w), true
 	case 'L':
 		if d.MaxDuration.Std() > 0 {
-			return span(max(d.MaxDuration.Std()-r.since, 0)), true
+			return terms.Span(max(d.MaxDuration.Std()-r.since, 0)), true
 		}
 		return "UNLIMITED", true
 	case 'D':
@@ -182,7 +149,7 @@ func (r *row) value(letter byte) (string, bool) {
 	case 'm':
 		return d.Resources.Memory.String(), true
 	case 'q':
-		return qos(w), true
+		return terms.QOS(w), true
 	case 'p', 'Q':
 		return strconv.Itoa(w.Priority), true
 	}
@@ -197,7 +164,7 @@ func (r *row) value(letter byte) (string, bool) {
 
 // nodeCount is how many nodes a gang has; anything else is on one.
 func (r *row) nodeCount() int {
-	if r.w.Kind == string(lifecycle.Distributed) {
+	if lifecycle.Kind(r.w.Kind).Ranked() {
 		return r.count
 	}
 	return 1
@@ -216,23 +183,23 @@ func (r *row) more(letter byte) (string, bool) {
 		}
 		return fmt.Sprintf("gres/gpu%s:%d", kind, max(d.Resources.GPU.Devices(), 1)), true
 	case 'N':
-		return hosts(r.nodes()), true
+		return terms.Hosts(r.nodes()), true
 	case 'R':
-		if nodes := r.nodes(); len(nodes) > 0 && r.state != pending {
-			return hosts(nodes), true
+		if nodes := r.nodes(); len(nodes) > 0 && r.state != terms.Pending {
+			return terms.Hosts(nodes), true
 		}
-		return "(" + reason(w) + ")", true
+		return "(" + terms.Reason(w) + ")", true
 	case 'r':
-		return reason(w), true
+		return terms.Reason(w), true
 	case 'S':
 		if at := start(w); !at.IsZero() {
-			return instant(at, "N/A"), true
+			return terms.Instant(at, "N/A"), true
 		}
 		return "N/A", true
 	case 'e':
-		return instant(end(w), "N/A"), true
+		return terms.Instant(end(w), "N/A"), true
 	case 'V':
-		return instant(time.Time(w.CreatedAt), "N/A"), true
+		return terms.Instant(time.Time(w.CreatedAt), "N/A"), true
 	case 'k':
 		return cmp.Or(d.Annotations["comment"], "(null)"), true
 	case 'o':
@@ -305,3 +272,5 @@ func compare(a, b string) int {
 	}
 	return strings.Compare(a, b)
 }
+
+func firstLine(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 )
 
 // allocFlags are options of salloc that a batch script does not have.
@@ -38,7 +39,7 @@ func allocOptions() []compat.Flag {
 // use_interactive_step). srun in it starts steps.
 func Salloc() *compat.Command {
 	return &compat.Command{
-		Use: "salloc [OPTIONS] [COMMAND [ARGUMENTS…]]", Words: &words, Short: "Hold nodes while a command runs, or a shell", Stop: 1, Loose: true, Flags: allocOptions(),
+		Use: "salloc [OPTIONS] [COMMAND [ARGUMENTS…]]", Words: &terms.Words, Short: "Hold nodes while a command runs, or a shell", Stop: 1, Loose: true, Flags: allocOptions(),
 		Long: `Submits a job whose command runs on its first node, with its variables; what srun
 starts there are its steps. Without a command it is a shell, for which there must
 be a terminal, or a file or pipe of commands.`,
@@ -47,7 +48,7 @@ be a terminal, or a file or pipe of commands.`,
 }
 
 func salloc(c *compat.Call) error {
-	if done, err := asked(c); done {
+	if done, err := terms.Asked(c); done {
 		return err
 	}
 	words := append(slices.Clone(c.Args), c.After...)

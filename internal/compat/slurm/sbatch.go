@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -24,7 +25,7 @@ var done = []compat.Flag{
 	{Names: "test-only", Does: "submit nothing; say whether it would be accepted, and when it would start"},
 	{Names: "wait W", Does: "return once the job has ended, and exit as it did"},
 	{Names: "wrap", Arg: "COMMAND", Does: "submit this command instead of a script"},
-	versionFlag,
+	terms.Version,
 }
 
 // Options are all options of sbatch: those that a script may have as well, and
@@ -60,7 +61,7 @@ const bare = "\x00"
 // Sbatch is sbatch.
 func Sbatch() *compat.Command {
 	return &compat.Command{
-		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Words: &words, Short: "Submit a batch script", Stop: 1, Loose: true, Flags: Options(),
+		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Words: &terms.Words, Short: "Submit a batch script", Stop: 1, Loose: true, Flags: Options(),
 		Long: `Submits a script; without one it is read from standard input. Options are those
 of its #SBATCH lines and stand over them, as do variables like SBATCH_PARTITION.`,
 		Run: sbatch,
@@ -74,7 +75,7 @@ var variables = []string{
 }
 
 func sbatch(c *compat.Call) error {
-	if done, err := asked(c); done {
+	if done, err := terms.Asked(c); done {
 		return err
 	}
 	name, data, args, err := script(c)
@@ -132,7 +133,7 @@ func same(c *compat.Call, called string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, func(w *api.Workload) bool { return w.User == me && name(w) == called })
+	ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, func(w *api.Workload) bool { return w.User == me && terms.Name(w) == called })
 	var numbers []string
 	for _, w := range ws {
 		numbers = append(numbers, strconv.FormatInt(w.Number, 10))

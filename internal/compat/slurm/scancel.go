@@ -10,13 +10,13 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
-	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 )
 
 // Scancel is scancel.
 func Scancel() *compat.Command {
 	return &compat.Command{
-		Use: "scancel [JOB…]", Words: &words, Short: "End jobs", Most: compat.All, Loose: true,
+		Use: "scancel [JOB…]", Words: &terms.Words, Short: "End jobs", Most: compat.All, Loose: true,
 		Flags: []compat.Flag{
 			{Names: "account A", Arg: "NAME", Many: true, Does: "jobs of these projects"},
 			{Names: "batch b", Void: "the script and what it started are ended together; --signal sends nothing else.", Refused: true},
@@ -39,14 +39,14 @@ func Scancel() *compat.Command {
 			{Names: "user u", Arg: "NAME", Many: true, Does: "jobs of these users"},
 			{Names: "verbose v", Void: "there is nothing more to tell."},
 			{Names: "wckey", Arg: "KEY", Void: "there are no such keys.", Refused: true},
-			versionFlag,
+			terms.Version,
 		},
 		Run: scancel,
 	}
 }
 
 func scancel(c *compat.Call) error {
-	if done, err := asked(c); done {
+	if done, err := terms.Asked(c); done {
 		return err
 	}
 	grace := ""
@@ -78,7 +78,7 @@ func scancel(c *compat.Call) error {
 	for _, w := range ws {
 		if cli.Ended(w.Workload) {
 			if !c.Bool("quiet") {
-				c.Say("scancel: job %d (%s) has ended already: %s", w.Number, w.Name, stateOf(w.Workload).long)
+				c.Say("scancel: job %d (%s) has ended already: %s", w.Number, w.Name, terms.StateOf(w.Workload).Long)
 			}
 			continue
 		}
@@ -128,13 +128,13 @@ func cancelled(c *compat.Call) ([]victim, error) {
 	}
 	for _, id := range c.Args {
 		number, part, some := strings.Cut(id, "_")
-		if err := whole("ended", []string{number}); err != nil {
+		if err := terms.Whole("ended", []string{number}); err != nil {
 			return nil, err
 		}
 		var tasks []int
-		w, err := job(c, number)
+		w, err := terms.Find(c, number)
 		if err != nil && !some {
-			if array, index, is := taskJob(c, number); is {
+			if array, index, is := terms.TaskOf(c, number); is {
 				w, tasks, err = array, []int{index}, nil
 			}
 		}
@@ -142,7 +142,7 @@ func cancelled(c *compat.Call) ([]victim, error) {
 			return nil, err
 		}
 		if some {
-			if tasks, err = indexesOf(w, id, part); err != nil {
+			if tasks, err = terms.Tasks(w, id, part); err != nil {
 				return nil, err
 			}
 		}
@@ -151,27 +151,4 @@ func cancelled(c *compat.Call) ([]victim, error) {
 		}
 	}
 	return out, nil
-}
-
-// indexesOf reads which tasks of an array an id names: 3, or [1,4-6], as
-// SLURM_ARRAY_TASK_ID counts them.
-func indexesOf(w *api.Workload, id, part string) ([]int, error) {
-	if cli.Document(w).Array == nil {
-		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s is no array, so %s is none of its tasks", w.Name, id), "name the job by its number to end it")
-	}
-	given, err := spec.ParseIndexes(strings.TrimSuffix(strings.TrimPrefix(part, "["), "]"))
-	if err != nil {
-		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s", id), "an array's tasks are named like 12_3 or 12_[1,4-6]")
-	}
-	numbers := arrayNumbers(w)
-	for k, n := range given {
-		at := slices.Index(numbers, n)
-		if numbers != nil && at < 0 {
-			return nil, cli.Missing(fmt.Sprintf("Invalid job id specified: %s has no task %d", id, n), "squeue -r lists the tasks that there are")
-		}
-		if numbers != nil {
-			given[k] = at
-		}
-	}
-	return given, nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // Scontrol is scontrol.
@@ -34,9 +36,9 @@ func Scontrol() *compat.Command {
 	}
 	void := func(name, why string) *compat.Command { return &compat.Command{Use: name, Void: why} }
 	return &compat.Command{
-		Use: "scontrol", Words: &words, Short: "Look at jobs, nodes and partitions, and change them", Loose: true, Global: oneLine, Flags: []compat.Flag{versionFlag},
+		Use: "scontrol", Words: &terms.Words, Short: "Look at jobs, nodes and partitions, and change them", Loose: true, Global: oneLine, Flags: []compat.Flag{terms.Version},
 		Run: func(c *compat.Call) error {
-			if done, err := asked(c); done {
+			if done, err := terms.Asked(c); done {
 				return err
 			}
 			return cli.Wrong("scontrol needs a command", "scontrol show job ID, for example; scontrol --help lists the commands")
@@ -58,10 +60,7 @@ func Scontrol() *compat.Command {
 				_, err = fmt.Fprintf(c.Out(), "Slurmctld(primary) at %s is UP\n", conn.Address())
 				return err
 			}},
-			{Use: "version", Short: "Print the version", Run: func(c *compat.Call) error {
-				_, err := fmt.Fprintf(c.Out(), "slurm (Muster %s)\n", c.Version().Version)
-				return err
-			}},
+			{Use: "version", Short: "Print the version", Run: terms.PrintVersion},
 			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait from starting", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "hold", (*client.Client).Hold) }},
 			{Use: "release JOB…", Short: "Let jobs go that are held", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "release", (*client.Client).Release) }},
 			void("suspend", "processes are never stopped in place: scancel ends the job and scontrol requeue runs it again."),
@@ -114,7 +113,7 @@ func show(c *compat.Call) error {
 	case "reservation", "reservationname", "re":
 		return showReservations(c, name)
 	case "hostname":
-		names, err := unfold(name)
+		names, err := terms.Unfold(name)
 		if err != nil {
 			return err
 		}
@@ -126,7 +125,7 @@ func show(c *compat.Call) error {
 		return nil
 	case "hostlist", "hostlistsorted":
 		names := strings.FieldsFunc(name, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
-		_, err := fmt.Fprintln(c.Out(), hosts(names))
+		_, err := fmt.Fprintln(c.Out(), terms.Hosts(names))
 		return err
 	case "config":
 		return c.Muster(c.Context, "server", "status")
@@ -134,40 +133,6 @@ func show(c *compat.Call) error {
 		return cli.Wrong("scontrol show needs to know what", "job, node, partition, licenses, reservation, hostnames, hostlist or config")
 	}
 	return cli.Wrong(fmt.Sprintf("scontrol show %s: there is nothing of that kind here", entity), "job, node, partition, licenses, reservation, hostnames, hostlist or config")
-}
-
-// record is a text of NAME=VALUE pairs, several in a line.
-func record(c *compat.Call, lines [][]string) error {
-	for i, pairs := range lines {
-		text := strings.Join(pairs, " ")
-		if c.Bool("oneliner") {
-			if i > 0 {
-				text = " " + text
-			}
-			if _, err := fmt.Fprint(c.Out(), text); err != nil {
-				return err
-			}
-			continue
-		}
-		if i > 0 {
-			text = "   " + text
-		}
-		if _, err := fmt.Fprintln(c.Out(), text); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintln(c.Out())
-	return err
-}
-
-// structured prints v as --json or --yaml want it.
-func structured(c *compat.Call, v any) (bool, error) {
-	for _, f := range []string{"json", "yaml"} {
-		if c.Bool(f) {
-			return true, c.Body(f, v)
-		}
-	}
-	return false, nil
 }
 
 func showJobs(c *compat.Call, name string) error {
@@ -179,11 +144,11 @@ func showJobs(c *compat.Call, name string) error {
 	if name != "" {
 		ids := strings.Split(name, ",")
 		for i, id := range ids {
-			if array, _, is := taskJob(c, id); is {
+			if array, _, is := terms.TaskOf(c, id); is {
 				ids[i] = strconv.FormatInt(array.Number, 10) // of a task what there is to say of all
 			}
 		}
-		found, err := jobs(c, ids)
+		found, err := terms.FindAll(c, ids)
 		if err != nil {
 			return err
 		}
@@ -198,7 +163,7 @@ func showJobs(c *compat.Call, name string) error {
 		for i := range ws {
 			rows = append(rows, rowsOf(c, p, &ws[i], nil)...)
 		}
-		_, err := structured(c, jobsJSON(c, rows))
+		_, err := terms.Structured(c, jobsJSON(c, rows))
 		return err
 	}
 	if len(ws) == 0 {
@@ -214,7 +179,7 @@ func showJobs(c *compat.Call, name string) error {
 
 func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 	d := cli.Document(w)
-	r := row{c: c, p: p, w: w, state: stateOf(w), count: compat.Count(w), task: -1}
+	r := row{c: c, p: p, w: w, state: terms.StateOf(w), count: compat.Count(w), task: -1}
 	code, a := "0:0", compat.Last(w)
 	if a != nil {
 		r.tasks = a.Tasks
@@ -231,7 +196,7 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 	}
 	tres += ",node=" + strconv.Itoa(r.nodeCount())
 	if w.GPUs > 0 {
-		tres += ",gres/gpu=" + compat.GPUs(w.GPUs)
+		tres += ",gres/gpu=" + amount.GPUs(w.GPUs)
 	}
 	requeue := "0"
 	if d.Retry.System == nil || *d.Retry.System > 0 {
@@ -239,16 +204,16 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 	}
 	deadline, _ := time.Parse(time.RFC3339, d.Deadline) // zero: it has none
 	lines := [][]string{
-		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + name(w)},
-		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + qos(w)},
+		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + terms.Name(w)},
+		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + terms.QOS(w)},
 		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
-		{"JobState=" + r.state.long, "Reason=" + reason(w), "Dependency=(null)"},
+		{"JobState=" + r.state.Long, "Reason=" + terms.Reason(w), "Dependency=(null)"},
 		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + code},
-		{"RunTime=" + clockSpan(used(w, c.Now())), "TimeLimit=" + limit(w)},
-		{"SubmitTime=" + instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + instant(time.Time(w.CreatedAt), "Unknown")},
-		{"StartTime=" + instant(start(w), "Unknown"), "EndTime=" + instant(end(w), "Unknown"), "Deadline=" + instant(deadline, "N/A")},
-		{"Partition=" + partition(p, w)},
-		{"NodeList=" + cmp.Or(hosts(r.nodes()), "(null)")},
+		{"RunTime=" + terms.Clock(terms.Used(w, c.Now())), "TimeLimit=" + terms.Limit(w)},
+		{"SubmitTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown")},
+		{"StartTime=" + terms.Instant(start(w), "Unknown"), "EndTime=" + terms.Instant(end(w), "Unknown"), "Deadline=" + terms.Instant(deadline, "N/A")},
+		{"Partition=" + terms.Partition(p, w)},
+		{"NodeList=" + cmp.Or(terms.Hosts(r.nodes()), "(null)")},
 		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, fmt.Sprintf("NumTasks=%d", compat.Count(w)), fmt.Sprintf("CPUs/Task=%s", d.Resources.CPU.String())},
 		{"TRES=" + tres},
 		{"Command=" + firstLine(d.Command.String())},
@@ -256,21 +221,9 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 		{"Comment=" + cmp.Or(d.Annotations["comment"], "(null)"), "Id=" + w.ID},
 	}
 	if len(d.Licenses) > 0 {
-		lines = append(lines, []string{"Licenses=" + licenseList(d.Licenses)})
+		lines = append(lines, []string{"Licenses=" + terms.Licenses(d.Licenses)})
 	}
 	return lines
-}
-
-func firstLine(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }
-
-// clockSpan is a length of time as [D-]HH:MM:SS.
-func clockSpan(d time.Duration) string {
-	s := int(d.Seconds())
-	text := fmt.Sprintf("%02d:%02d:%02d", s/3600%24, s/60%60, s%60)
-	if s >= 86400 {
-		text = fmt.Sprintf("%d-%s", s/86400, text)
-	}
-	return text
 }
 
 func showNodes(c *compat.Call, name string) error {
@@ -278,11 +231,11 @@ func showNodes(c *compat.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	list, err := conn.Nodes(c.Context)
+	list, err := conn.Nodes.List(c.Context)
 	if err != nil {
 		return err
 	}
-	wanted, err := unfold(name)
+	wanted, err := terms.Unfold(name)
 	if err != nil {
 		return err
 	}
@@ -290,7 +243,7 @@ func showNodes(c *compat.Call, name string) error {
 	if name != "" && len(nodes) < len(wanted) {
 		return cli.Missing("Node "+name+" not found", "sinfo -N lists them")
 	}
-	if done, err := structured(c, nodesJSON(c, nodes)); done {
+	if done, err := terms.Structured(c, nodesJSON(c, nodes)); done {
 		return err
 	}
 	for _, n := range nodes {
@@ -299,8 +252,8 @@ func showNodes(c *compat.Call, name string) error {
 			{"Gres=" + gres(n)},
 			{fmt.Sprintf("RealMemory=%d", n.Memory.Total>>20), fmt.Sprintf("AllocMem=%d", n.Memory.Used>>20), fmt.Sprintf("FreeMem=%d", (n.Memory.Total-n.Memory.Used)>>20)},
 			{"State=" + strings.ToUpper(nodeState(n).long), "Partitions=" + n.Pool},
-			{fmt.Sprintf("CfgTRES=cpu=%d,mem=%dM,gres/gpu=%s", n.CPU.Total/1000, n.Memory.Total>>20, compat.Devices(n.GPU.Total))},
-			{fmt.Sprintf("AllocTRES=cpu=%d,mem=%dM,gres/gpu=%s", (n.CPU.Used+999)/1000, n.Memory.Used>>20, compat.Devices(n.GPU.Used))},
+			{fmt.Sprintf("CfgTRES=cpu=%d,mem=%dM,gres/gpu=%s", n.CPU.Total/1000, n.Memory.Total>>20, amount.Thousandths(n.GPU.Total))},
+			{fmt.Sprintf("AllocTRES=cpu=%d,mem=%dM,gres/gpu=%s", (n.CPU.Used+999)/1000, n.Memory.Used>>20, amount.Thousandths(n.GPU.Used))},
 		}
 		if why := cmp.Or(n.Note, n.Message); why != "" {
 			lines = append(lines, []string{"Reason=" + why})
@@ -317,11 +270,11 @@ func showPools(c *compat.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	list, err := conn.Pools(c.Context)
+	list, err := conn.Pools.List(c.Context)
 	if err != nil {
 		return err
 	}
-	nodes, err := conn.Nodes(c.Context)
+	nodes, err := conn.Nodes.List(c.Context)
 	if err != nil {
 		return err
 	}
@@ -329,7 +282,7 @@ func showPools(c *compat.Call, name string) error {
 	if len(pools) == 0 {
 		return cli.Missing("Partition "+name+" not found", "sinfo lists them")
 	}
-	if done, err := structured(c, api.PoolList{Items: pools}); done {
+	if done, err := terms.Structured(c, api.PoolList{Items: pools}); done {
 		return err
 	}
 	for _, p := range pools {
@@ -345,9 +298,9 @@ func showPools(c *compat.Call, name string) error {
 			{"PartitionName=" + p.Name},
 			{"AllowGroups=ALL", "AllowAccounts=ALL", "AllowQos=ALL"},
 			{"Default=" + yes[p.Name == "default"], "MaxNodes=UNLIMITED", "MaxTime=UNLIMITED", "MinNodes=0"},
-			{"Nodes=" + cmp.Or(hosts(names), "(null)")},
+			{"Nodes=" + cmp.Or(terms.Hosts(names), "(null)")},
 			{"State=UP", fmt.Sprintf("TotalCPUs=%d", p.CPU.Total/1000), fmt.Sprintf("TotalNodes=%d", p.Nodes)},
-			{fmt.Sprintf("TRES=cpu=%d,mem=%dM,node=%d,gres/gpu=%s", p.CPU.Total/1000, p.Memory.Total>>20, p.Nodes, compat.Devices(p.GPU.Total))},
+			{fmt.Sprintf("TRES=cpu=%d,mem=%dM,node=%d,gres/gpu=%s", p.CPU.Total/1000, p.Memory.Total>>20, p.Nodes, amount.Thousandths(p.GPU.Total))},
 		})
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 )
 
 const (
@@ -26,11 +26,12 @@ const (
 // Squeue is squeue.
 func Squeue() *compat.Command {
 	return &compat.Command{
-		Use: "squeue", Words: &words, Short: "Jobs that wait and run", Loose: true,
+		Use: "squeue", Words: &terms.Words, Short: "Jobs that wait and run", Loose: true,
 		Long: `Lists jobs. Fields of --format: %A %F %i id, %j name, %u user, %P partition, %t %T
 state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memory,
 %N nodes by name, %R nodes or why it waits, %r why, %S start, %e end, %V submitted,
-%p %Q priority, %a account (the project), %q QOS, %k comment, %o command, %Z directory, %Y.`,
+%p %Q priority, %a account (the project), %q QOS, %k comment, %o command, %Z directory, %Y.
+` + listing("squeue"),
 		Flags: []compat.Flag{
 			{Names: "account A", Arg: "NAMES", Many: true, Does: "only jobs of these projects"},
 			{Names: "all a", Void: "every job is always listed."},
@@ -64,10 +65,10 @@ state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memo
 			{Names: "user u", Arg: "NAMES", Many: true, Does: "only jobs of these users"},
 			{Names: "verbose v", Void: "there is nothing more to tell."},
 			{Names: "usage", Void: "--help says it."},
-			versionFlag,
+			terms.Version,
 		},
 		Run: func(c *compat.Call) error {
-			if done, err := asked(c); done {
+			if done, err := terms.Asked(c); done {
 				return err
 			}
 			return iterate(c, squeue)
@@ -86,7 +87,7 @@ func squeue(c *compat.Call) error {
 	default:
 		format = usualFormat
 	}
-	fields, after, err := fieldsOf(c, format, longJobs)
+	fields, after, err := fieldsOf(c, "squeue", format)
 	if err != nil {
 		return err
 	}
@@ -104,13 +105,13 @@ func squeue(c *compat.Call) error {
 		rows = append(rows, rowsOf(c, p, &ws[i], tasks[ws[i].ID])...)
 	}
 	if wanted, _, err := wantedStates(c.List("states")); err == nil && len(wanted) > 0 {
-		rows = slices.DeleteFunc(rows, func(r row) bool { return !slices.Contains(wanted, r.state.long) })
+		rows = slices.DeleteFunc(rows, func(r row) bool { return !slices.Contains(wanted, r.state.Long) })
 	}
 	if err := sorted(c, rows); err != nil {
 		return err
 	}
 	if c.Bool("json") || c.Bool("yaml") {
-		_, err := structured(c, jobsJSON(c, rows))
+		_, err := terms.Structured(c, jobsJSON(c, rows))
 		return err
 	}
 	if c.Bool("long") {
@@ -132,14 +133,6 @@ func squeue(c *compat.Call) error {
 	return out.Flush()
 }
 
-func write(out io.Writer, fields []field, after string, value func(byte) (string, bool)) error {
-	text, err := line(fields, after, value)
-	if err == nil {
-		_, err = fmt.Fprintln(out, text)
-	}
-	return err
-}
-
 // listed are the jobs that flags select, in the order of their priority and
 // age.
 func listed(c *compat.Call, p *compat.Place, tasks map[string][]int) ([]api.Workload, error) {
@@ -151,7 +144,7 @@ func listed(c *compat.Call, p *compat.Place, tasks map[string][]int) ([]api.Work
 		return named(c, ids, keep, tasks)
 	}
 	ws, err := c.Pages(c.Context, client.ListOptions{Live: !ended, Table: !c.Bool("json") && !c.Bool("yaml") && len(c.List("licenses"))+len(c.List("reservation")) == 0}, 0, func(w *api.Workload) bool {
-		return keep(w) && asksFor(w, c.List("licenses")) && reservedIn(w, c.List("reservation")) && (!c.Bool("start") || stateOf(w) == pending)
+		return keep(w) && asksFor(w, c.List("licenses")) && reservedIn(w, c.List("reservation")) && (!c.Bool("start") || terms.StateOf(w) == terms.Pending)
 	})
 	slices.SortStableFunc(ws, func(a, b api.Workload) int {
 		return cmp.Or(cmp.Compare(group(&a), group(&b)), cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Number, b.Number))
@@ -173,9 +166,9 @@ func named(c *compat.Call, ids []string, keep func(*api.Workload) bool, tasks ma
 	known := false
 	for _, id := range ids {
 		number, part, some := strings.Cut(id, "_")
-		w, err := job(c, number)
-		if array, index, is := taskJob(c, id); err != nil && is {
-			w, part, some, err = array, strconv.Itoa(numberIn(arrayNumbers(array), index)), true, nil
+		w, err := terms.Find(c, number)
+		if array, index, is := terms.TaskOf(c, id); err != nil && is {
+			w, part, some, err = array, strconv.Itoa(terms.NumberIn(terms.Numbers(array), index)), true, nil
 		}
 		if cli.CodeOf(err) == cli.CodeOf(cli.Missing("", "")) && err != nil {
 			continue
@@ -188,7 +181,7 @@ func named(c *compat.Call, ids []string, keep func(*api.Workload) bool, tasks ma
 		if wanted := len(c.List("states")) > 0; keep(w) && (!cli.Ended(w) || wanted) {
 			known = true
 			if some {
-				given, err := indexesOf(w, id, part)
+				given, err := terms.Tasks(w, id, part)
 				if err != nil {
 					return nil, err
 				}
@@ -213,7 +206,7 @@ const minJobAge = 300 * time.Second
 
 // group puts what waits first, as squeue does.
 func group(w *api.Workload) int {
-	if stateOf(w) == pending {
+	if terms.StateOf(w) == terms.Pending {
 		return 0
 	}
 	return 1

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 )
 
 // stepFlags are options of srun that a batch script does not have: they are
@@ -64,13 +65,13 @@ func StepOptions() []compat.Flag {
 // as it does.
 func Srun() *compat.Command {
 	return &compat.Command{
-		Use: "srun [OPTIONS] COMMAND [ARGUMENTS…]", Words: &words, Short: "Run a command as a job and see it through", Stop: 1, Loose: true, Flags: StepOptions(),
+		Use: "srun [OPTIONS] COMMAND [ARGUMENTS…]", Words: &terms.Words, Short: "Run a command as a job and see it through", Stop: 1, Loose: true, Flags: StepOptions(),
 		Run: srun,
 	}
 }
 
 func srun(c *compat.Call) error {
-	if done, err := asked(c); done {
+	if done, err := terms.Asked(c); done {
 		return err
 	}
 	words := append(slices.Clone(c.Args), c.After...)

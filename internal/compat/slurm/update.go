@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
@@ -33,10 +34,10 @@ func update(c *compat.Call) error {
 }
 
 func updateJob(c *compat.Call, id string, set map[string]string, order []string) error {
-	if err := whole("changed", []string{id}); err != nil {
+	if err := terms.Whole("changed", []string{id}); err != nil {
 		return err
 	}
-	found, err := jobs(c, []string{id})
+	found, err := terms.FindAll(c, []string{id})
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func updateNode(c *compat.Call, set map[string]string, order []string) error {
 			return cli.Wrong(k+" of a node cannot be changed here", "State and Reason can; muster node label and taint change the rest")
 		}
 	}
-	names, err := unfold(set["nodename"])
+	names, err := terms.Unfold(set["nodename"])
 	if err != nil {
 		return err
 	}
@@ -87,12 +88,12 @@ func updateNode(c *compat.Call, set map[string]string, order []string) error {
 		o := api.NodeOptions{Note: set["reason"]}
 		switch s := strings.ToLower(set["state"]); s {
 		case "drain", "drained":
-			_, err = conn.ChangeNode(c.Context, name, "cordon", o) // what runs there ends by itself, as Slurm has it
+			_, err = conn.Nodes.Change(c.Context, name, "cordon", o) // what runs there ends by itself, as Slurm has it
 		case "resume", "undrain", "idle":
-			_, err = conn.ChangeNode(c.Context, name, "uncordon", o)
+			_, err = conn.Nodes.Change(c.Context, name, "uncordon", o)
 		case "down", "fail":
 			o.Force = true
-			_, err = conn.DrainNode(c.Context, name, o, false)
+			_, err = conn.Nodes.Drain(c.Context, name, o, false)
 		default:
 			return cli.Wrong(fmt.Sprintf("State=%s: a node cannot be made that", set["state"]), "DRAIN, DOWN or RESUME")
 		}
@@ -116,7 +117,7 @@ func requeue(c *compat.Call) error {
 		case cli.Live(w) && w.Phase != string(lifecycle.Terminating):
 			_, err = conn.Preempt(c.Context, w.Project, w.ID, api.PreemptOptions{Message: "requeued with scontrol"})
 		default:
-			err = cli.Conflict(fmt.Sprintf("job %d is %s", w.Number, stateOf(w).long), "it will start by itself")
+			err = cli.Conflict(fmt.Sprintf("job %d is %s", w.Number, terms.StateOf(w).Long), "it will start by itself")
 		}
 		if err != nil {
 			return err
@@ -134,10 +135,10 @@ func wholeJobs(c *compat.Call, sub, done string) ([]*api.Workload, *client.Clien
 	for _, a := range c.Args {
 		ids = append(ids, strings.Split(a, ",")...)
 	}
-	if err := whole(done, ids); err != nil {
+	if err := terms.Whole(done, ids); err != nil {
 		return nil, nil, err
 	}
-	found, err := jobs(c, ids)
+	found, err := terms.FindAll(c, ids)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // prelude gives commands of dstack their variables.
@@ -151,7 +152,7 @@ func (d *run) volume(i int, item *source.Value) {
 
 func (d *run) port(item *source.Value) {
 	text := item.Tree.Text
-	if item.Tree.Kind == spec.TreeMap {
+	if item.Tree.Kind == codec.TreeMap {
 		o := item.Map()
 		text = o.Consume("container_port").Text()
 		o.Finish(source.Reasons{"local_port": "muster port-forward chooses it"}, nil, true)
@@ -174,10 +175,10 @@ func (d *run) environment(v *source.Value) {
 	if v == nil {
 		return
 	}
-	if v.Tree.Kind == spec.TreeMap {
+	if v.Tree.Kind == codec.TreeMap {
 		names, values := v.Pairs()
 		for i, name := range names {
-			d.variable(values[i], name, values[i].Text(), values[i].Tree.Kind != spec.TreeNull)
+			d.variable(values[i], name, values[i].Text(), values[i].Tree.Kind != codec.TreeNull)
 		}
 		return
 	}
@@ -214,7 +215,7 @@ func (d *run) size() {
 	if v := d.o.Consume("groups"); v != nil {
 		v.Refuse("several groups of nodes are not taken", "write nodes; a master may differ in its command")
 	}
-	if d.nodes > 1 && d.doc.Kind == lifecycle.Training {
+	if d.nodes > 1 && d.doc.Kind.Batch() {
 		d.doc.Kind, d.doc.Workers = lifecycle.Distributed, d.nodes
 	} else if d.nodes > 1 {
 		d.Refuse(d.o.Tree.Line, "nodes", strconv.Itoa(d.nodes), "is for tasks", "write type: task")
@@ -244,9 +245,9 @@ func (d *run) commands() {
 	v := d.o.Consume("commands")
 	lines := append(first, v.Texts()...)
 	switch {
-	case len(lines) > 0 && d.doc.Kind != lifecycle.Workspace:
+	case len(lines) > 0 && !d.doc.Kind.Interactive():
 		v.Translated("command", "one after another, as long as they succeed")
-	case d.doc.Kind == lifecycle.Workspace:
+	case d.doc.Kind.Interactive():
 		lines = append(lines, "exec sleep infinity")
 		d.Note(source.Note{Line: d.o.Tree.Line, Field: "type", Fate: source.Approximated, To: "command", Reason: "no editor is started in it; it waits for muster exec", Lossy: true})
 		v.Translated("command", "")
@@ -281,7 +282,7 @@ func (d *run) service() {
 	o, doc := d.o, d.doc
 	port, replicas, scaling := o.Consume("port"), o.Consume("replicas"), o.Map("scaling")
 	probes := o.Consume("probes")
-	if doc.Kind != lifecycle.Inference {
+	if !doc.Kind.Replicated() {
 		for _, v := range []*source.Value{port, replicas, probes} {
 			if v != nil {
 				v.Refuse("is for services", "remove it, or write type: service")

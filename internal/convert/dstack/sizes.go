@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // durationOf reads 90s, 15m, 2h, 1d, 1w or a number of seconds; off is none.
@@ -121,7 +122,7 @@ func (d *run) amount(v *source.Value, to string, unit func(string) (spec.Quantit
 		return 0
 	}
 	text := v.Tree.Text
-	if v.Tree.Kind == spec.TreeMap {
+	if v.Tree.Kind == codec.TreeMap {
 		o := v.Map()
 		text = o.Consume("min").Text() + ".." + o.Consume("max").Text()
 		o.Finish(nil, nil, true)
@@ -147,7 +148,7 @@ func (d *run) resources(v *source.Value) {
 	}
 	r := &d.doc.Resources
 	if c := o.Consume("cpu"); c != nil {
-		if c.Tree.Kind == spec.TreeMap && source.Entry(c.Tree, "count") != nil {
+		if c.Tree.Kind == codec.TreeMap && source.Entry(c.Tree, "count") != nil {
 			m := c.Map()
 			r.CPU = d.amount(m.Consume("count"), "resources.cpu", plainNumber)
 			m.Finish(nil, source.Reasons{"arch": "the scheduler chooses where it runs"}, true)
@@ -185,7 +186,7 @@ func plainNumber(text string) (spec.Quantity, bool) {
 // number, or a map.
 func (d *run) gpu(v *source.Value) {
 	g, lossy := spec.GPU{Count: 1}, ""
-	if v.Tree.Kind == spec.TreeMap {
+	if v.Tree.Kind == codec.TreeMap {
 		lossy = d.gpuMap(v.Map(), &g)
 	} else {
 		for part := range strings.SplitSeq(v.Text(), ":") {

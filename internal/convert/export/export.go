@@ -15,12 +15,13 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Export writes doc for another system: Kubernetes, Sbatch or Mcli. What the
 // format has no words for is kept in a place that others pass over, and is in
 // the notes; Import makes the same document of it again. It fails with
-// spec.Errors where the format could only say something else.
+// codec.Errors where the format could only say something else.
 func Export(doc *spec.Document, format source.Format) ([]byte, []source.Note, error) {
 	doc = doc.Clone()
 	if doc.Slurm != nil {
@@ -31,7 +32,7 @@ func Export(doc *spec.Document, format source.Format) ([]byte, []source.Note, er
 		return nil, nil, errs
 	}
 	doc = minimal(doc)
-	var write func(doc *spec.Document, over string) ([]byte, spec.Errors)
+	var write func(doc *spec.Document, over string) ([]byte, codec.Errors)
 	switch format {
 	case source.Native:
 		return spec.YAML(doc), nil, nil
@@ -45,7 +46,7 @@ func Export(doc *spec.Document, format source.Format) ([]byte, []source.Note, er
 	case source.Mcli:
 		write = toMcli
 	default:
-		return nil, nil, spec.Errors{{Path: "format", Problem: fmt.Sprintf("%q is not written", format), Hint: "allowed are kubernetes, sbatch and mcli"}}
+		return nil, nil, codec.Errors{{Path: "format", Problem: fmt.Sprintf("%q is not written", format), Hint: "allowed are kubernetes, sbatch and mcli"}}
 	}
 	text, errs := write(doc, "")
 	if len(errs) > 0 {
@@ -56,7 +57,7 @@ func Export(doc *spec.Document, format source.Format) ([]byte, []source.Note, er
 		return nil, nil, err
 	}
 	if have.TotalMilli() != doc.TotalMilli() || have.Size() != doc.Size() {
-		return nil, nil, spec.Errors{{Path: "resources.gpu", Problem: fmt.Sprintf("%s would ask for other GPUs or another number of tasks", format), Hint: "export it in another format"}}
+		return nil, nil, codec.Errors{{Path: "resources.gpu", Problem: fmt.Sprintf("%s would ask for other GPUs or another number of tasks", format), Hint: "export it in another format"}}
 	}
 	over, err := source.Difference(have, doc)
 	if err != nil {
@@ -156,36 +157,36 @@ func verbatim(doc *spec.Document) ([]byte, bool) {
 
 // Builders of trees.
 
-func texts(list []string) spec.Tree {
-	t := spec.Tree{Kind: spec.TreeList}
+func texts(list []string) codec.Tree {
+	t := codec.Tree{Kind: codec.TreeList}
 	for _, s := range list {
-		t.Items = append(t.Items, spec.Text(s))
+		t.Items = append(t.Items, codec.Text(s))
 	}
 	return t
 }
 
-func numberTree(n int) spec.Tree { return spec.Tree{Kind: spec.TreeNumber, Text: fmt.Sprint(n)} }
+func numberTree(n int) codec.Tree { return codec.Tree{Kind: codec.TreeNumber, Text: fmt.Sprint(n)} }
 
-func truthTree(b bool) spec.Tree { return spec.Tree{Kind: spec.TreeBool, Text: fmt.Sprint(b)} }
+func truthTree(b bool) codec.Tree { return codec.Tree{Kind: codec.TreeBool, Text: fmt.Sprint(b)} }
 
-func pairTree(m map[string]string) spec.Tree {
-	t := spec.Map()
+func pairTree(m map[string]string) codec.Tree {
+	t := codec.Map()
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		t.Names, t.Items = append(t.Names, k), append(t.Items, spec.Text(m[k]))
+		t.Names, t.Items = append(t.Names, k), append(t.Items, codec.Text(m[k]))
 	}
 	return t
 }
 
 // of is a map of entries.
-func of(entries ...any) spec.Tree {
-	t := spec.Map()
+func of(entries ...any) codec.Tree {
+	t := codec.Map()
 	for i := 0; i+1 < len(entries); i += 2 {
 		name := entries[i].(string)
 		switch v := entries[i+1].(type) {
-		case spec.Tree:
+		case codec.Tree:
 			t.Put(name, v)
 		case string:
-			t.Put(name, spec.Text(v))
+			t.Put(name, codec.Text(v))
 		case int:
 			t.Put(name, numberTree(v))
 		case bool:
@@ -197,4 +198,4 @@ func of(entries ...any) spec.Tree {
 	return t
 }
 
-func list(items ...spec.Tree) spec.Tree { return spec.Tree{Kind: spec.TreeList, Items: items} }
+func list(items ...codec.Tree) codec.Tree { return codec.Tree{Kind: codec.TreeList, Items: items} }

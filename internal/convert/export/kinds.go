@@ -2,10 +2,11 @@ package export
 
 import (
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // ends puts limits of a whole job into its spec.
-func endsOf(doc *spec.Document, t *spec.Tree) {
+func endsOf(doc *spec.Document, t *codec.Tree) {
 	if s := int(doc.MaxDuration.Std().Seconds()); s > 0 && doc.Retry.Limit == 0 {
 		t.Put("activeDeadlineSeconds", numberTree(s)) // of all attempts together; else each pod has its own
 	}
@@ -14,10 +15,10 @@ func endsOf(doc *spec.Document, t *spec.Tree) {
 	}
 }
 
-func templateOf(pod spec.Tree) spec.Tree { return of("spec", pod) }
+func templateOf(pod codec.Tree) codec.Tree { return of("spec", pod) }
 
-func jobOf(doc *spec.Document) spec.Tree {
-	s := spec.Map()
+func jobOf(doc *spec.Document) codec.Tree {
+	s := codec.Map()
 	if a := doc.Array; a != nil {
 		n := max(a.Completions, 1)
 		p := a.Parallelism
@@ -48,7 +49,7 @@ func jobOf(doc *spec.Document) spec.Tree {
 	return objectOf("batch/v1", "Job", s)
 }
 
-func podOf(doc *spec.Document) spec.Tree {
+func podOf(doc *spec.Document) codec.Tree {
 	restart := map[string]string{"": "Always", "always": "Always", "onFailure": "OnFailure", "never": "Never"}[doc.Restart]
 	pod := podSpecOf(doc, "main", restart)
 	if s := int(doc.MaxDuration.Std().Seconds()); s > 0 && doc.Retry.Limit == 0 {
@@ -57,7 +58,7 @@ func podOf(doc *spec.Document) spec.Tree {
 	return objectOf("v1", "Pod", pod)
 }
 
-func deploymentOf(doc *spec.Document) spec.Tree {
+func deploymentOf(doc *spec.Document) codec.Tree {
 	n := 1
 	if doc.Replicas != nil {
 		n = *doc.Replicas
@@ -67,7 +68,7 @@ func deploymentOf(doc *spec.Document) spec.Tree {
 		app = "muster"
 	}
 	s := of("replicas", n, "selector", of("matchLabels", of("app", app)))
-	rolling := spec.Map()
+	rolling := codec.Map()
 	if u := doc.Update.MaxSurge; u != nil {
 		rolling.Put("maxSurge", numberTree(*u))
 	}
@@ -83,12 +84,12 @@ func deploymentOf(doc *spec.Document) spec.Tree {
 }
 
 // operatedOf is a job of Kubeflow's training operator.
-func operatedOf(doc *spec.Document, kind, specs, container, first string) spec.Tree {
+func operatedOf(doc *spec.Document, kind, specs, container, first string) codec.Tree {
 	groups := of(first, of("replicas", 1, "restartPolicy", "Never", "template", templateOf(podSpecOf(forPods(doc, true), container, "Never"))))
 	if doc.Workers > 1 {
 		groups.Put("Worker", of("replicas", doc.Workers-1, "restartPolicy", "Never", "template", templateOf(podSpecOf(doc, container, "Never"))))
 	}
-	s := spec.Map()
+	s := codec.Map()
 	if doc.MinWorkers > 1 && doc.Workers > 1 && kind == "PyTorchJob" {
 		s.Put("elasticPolicy", of("minReplicas", doc.MinWorkers-1, "maxReplicas", doc.Workers-1))
 	}
@@ -97,15 +98,15 @@ func operatedOf(doc *spec.Document, kind, specs, container, first string) spec.T
 	return objectOf("kubeflow.org/v1", kind, s)
 }
 
-func runPolicyOf(doc *spec.Document) spec.Tree {
-	p := spec.Map()
-	p.Put("cleanPodPolicy", spec.Text(map[string]string{"none": "None", "running": "Running"}[doc.CleanPolicy]))
+func runPolicyOf(doc *spec.Document) codec.Tree {
+	p := codec.Map()
+	p.Put("cleanPodPolicy", codec.Text(map[string]string{"none": "None", "running": "Running"}[doc.CleanPolicy]))
 	p.Put("backoffLimit", numberTree(doc.Retry.Limit))
 	endsOf(doc, &p)
 	return p
 }
 
-func mpiOf(doc *spec.Document) spec.Tree {
+func mpiOf(doc *spec.Document) codec.Tree {
 	launcher := forPods(doc, true)
 	if doc.Master == nil || doc.Master.Resources == nil {
 		launcher = launcher.Clone()
@@ -120,8 +121,8 @@ func mpiOf(doc *spec.Document) spec.Tree {
 	return objectOf("kubeflow.org/v2beta1", "MPIJob", s)
 }
 
-func jobSetOf(doc *spec.Document) spec.Tree {
-	group := func(name string, n int, pod spec.Tree) spec.Tree {
+func jobSetOf(doc *spec.Document) codec.Tree {
+	group := func(name string, n int, pod codec.Tree) codec.Tree {
 		job := of("parallelism", n, "completions", n, "completionMode", "Indexed", "backoffLimit", 0)
 		if s := int(doc.MaxDuration.Std().Seconds()); s > 0 && doc.Retry.Limit == 0 {
 			job.Put("activeDeadlineSeconds", numberTree(s))

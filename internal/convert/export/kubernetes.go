@@ -8,27 +8,27 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // toKubernetes writes the object that is nearest to doc.
-func toKubernetes(doc *spec.Document, over string) ([]byte, spec.Errors) {
+func toKubernetes(doc *spec.Document, over string) ([]byte, codec.Errors) {
 	switch {
 	case doc.Image == "":
-		return nil, spec.Errors{{Path: "image", Problem: "is missing: pods run in containers", Hint: "write an image"}}
+		return nil, codec.Errors{{Path: "image", Problem: "is missing: pods run in containers", Hint: "write an image"}}
 	case doc.Slurm != nil:
-		return nil, spec.Errors{{Path: "slurm", Problem: "is a script of Slurm", Hint: "export it as sbatch"}}
+		return nil, codec.Errors{{Path: "slurm", Problem: "is a script of Slurm", Hint: "export it as sbatch"}}
 	case doc.Array != nil && doc.Array.Grid != nil:
-		return nil, spec.Errors{{Path: "array.grid", Problem: "gives each task parameters of its own, which pods do not have", Hint: "submit one workload for each combination"}}
+		return nil, codec.Errors{{Path: "array.grid", Problem: "gives each task parameters of its own, which pods do not have", Hint: "submit one workload for each combination"}}
 	}
-	var t spec.Tree
+	var t codec.Tree
 	switch {
-	case doc.Kind == lifecycle.Inference:
+	case doc.Kind.Replicated():
 		t = deploymentOf(doc)
-	case doc.Kind == lifecycle.Workspace:
+	case doc.Kind.Interactive():
 		t = podOf(doc)
-	case doc.Kind != lifecycle.Distributed:
+	case !doc.Kind.Ranked():
 		t = jobOf(doc)
 	case doc.Framework == "pytorch":
 		t = operatedOf(doc, "PyTorchJob", "pytorchReplicaSpecs", "pytorch", "Master")
@@ -50,38 +50,38 @@ func toKubernetes(doc *spec.Document, over string) ([]byte, spec.Errors) {
 }
 
 // metadataOf names the object, and says in annotations what only some know.
-func metadataOf(doc *spec.Document, over string) spec.Tree {
+func metadataOf(doc *spec.Document, over string) codec.Tree {
 	labels := pairTree(doc.Labels)
 	annotations := pairTree(doc.Annotations)
 	g := doc.Resources.GPU
 	switch g.Kind() {
 	case spec.ShareGPU:
-		annotations.Put("gpu-fraction", spec.Text(g.Share.String()))
+		annotations.Put("gpu-fraction", codec.Text(g.Share.String()))
 	case spec.MemoryGPU:
-		annotations.Put("gpu-memory", spec.Text(fmt.Sprint(g.Memory.Units()>>20)))
+		annotations.Put("gpu-memory", codec.Text(fmt.Sprint(g.Memory.Units()>>20)))
 	}
 	if (g.Kind() == spec.ShareGPU || g.Kind() == spec.MemoryGPU) && g.Count > 1 {
-		annotations.Put("gpu-fraction-num-devices", spec.Text(fmt.Sprint(g.Count)))
+		annotations.Put("gpu-fraction-num-devices", codec.Text(fmt.Sprint(g.Count)))
 	}
-	annotations.Put("kueue.x-k8s.io/podset-required-topology", spec.Text(doc.Topology.Required))
-	annotations.Put("kueue.x-k8s.io/podset-preferred-topology", spec.Text(doc.Topology.Preferred))
-	annotations.Put(source.OverlayName, spec.Text(over))
-	m := spec.Map()
+	annotations.Put("kueue.x-k8s.io/podset-required-topology", codec.Text(doc.Topology.Required))
+	annotations.Put("kueue.x-k8s.io/podset-preferred-topology", codec.Text(doc.Topology.Preferred))
+	annotations.Put(source.OverlayName, codec.Text(over))
+	m := codec.Map()
 	if doc.NamePrefix != "" {
-		m.Put("generateName", spec.Text(doc.NamePrefix+"-"))
+		m.Put("generateName", codec.Text(doc.NamePrefix+"-"))
 	}
-	m.Put("name", spec.Text(doc.Name))
+	m.Put("name", codec.Text(doc.Name))
 	if doc.Project != "default" {
-		m.Put("namespace", spec.Text(doc.Project))
+		m.Put("namespace", codec.Text(doc.Project))
 	}
 	m.Put("labels", labels)
 	m.Put("annotations", annotations)
 	return m
 }
 
-func objectOf(version, kind string, spec_ spec.Tree) spec.Tree {
+func objectOf(version, kind string, spec_ codec.Tree) codec.Tree {
 	t := of("apiVersion", version, "kind", kind)
-	t.Names, t.Items = append(t.Names, "metadata"), append(t.Items, spec.Map())
+	t.Names, t.Items = append(t.Names, "metadata"), append(t.Items, codec.Map())
 	t.Put("spec", spec_)
 	return t
 }
@@ -109,15 +109,15 @@ func forPods(doc *spec.Document, master bool) *spec.Document {
 }
 
 // podSpecOf is the spec of a task's pod.
-func podSpecOf(d *spec.Document, container, restart string) spec.Tree {
+func podSpecOf(d *spec.Document, container, restart string) codec.Tree {
 	volumes, mounts := volumesOf(d)
 	c := of("name", container, "image", d.Image, "imagePullPolicy", map[string]string{"always": "Always", "never": "Never"}[d.PullPolicy])
 	if d.PullPolicy == "" || d.PullPolicy == "missing" {
-		c.Put("imagePullPolicy", spec.Text("IfNotPresent"))
+		c.Put("imagePullPolicy", codec.Text("IfNotPresent"))
 	}
 	c.Put("command", texts(escaped(d.Command.Argv)))
 	c.Put("args", texts(escaped(d.Args)))
-	c.Put("workingDir", spec.Text(d.Workdir))
+	c.Put("workingDir", codec.Text(d.Workdir))
 	env := pairsOf(d)
 	c.Put("env", env)
 	c.Put("resources", resourcesOf(d.Resources))
@@ -133,13 +133,13 @@ func podSpecOf(d *spec.Document, container, restart string) spec.Tree {
 	if d.Stdin {
 		c.Put("stdin", truthTree(true))
 	}
-	if p := d.Probe; p != nil && d.Kind == lifecycle.Inference {
+	if p := d.Probe; p != nil && d.Kind.Replicated() {
 		c.Put("readinessProbe", probeOf(d, p))
 	}
-	t := spec.Map()
-	t.Put("restartPolicy", spec.Text(restart))
+	t := codec.Map()
+	t.Put("restartPolicy", codec.Text(restart))
 	if u := d.RunAs; u != nil {
-		s := spec.Map()
+		s := codec.Map()
 		if u.User != nil {
 			s.Put("runAsUser", numberTree(*u.User))
 		}
@@ -152,7 +152,7 @@ func podSpecOf(d *spec.Document, container, restart string) spec.Tree {
 	for i, step := range d.Init {
 		inits.Items = append(inits.Items, of("name", fmt.Sprintf("init-%d", i), "image", d.Image, "command", texts(escaped(step.Command.Argv))))
 	}
-	if s := int(d.MaxDuration.Std().Seconds()); s > 0 && d.Retry.Limit > 0 && d.Kind != lifecycle.Inference {
+	if s := int(d.MaxDuration.Std().Seconds()); s > 0 && d.Retry.Limit > 0 && !d.Kind.Replicated() {
 		t.Put("activeDeadlineSeconds", numberTree(s)) // of one attempt
 	}
 	t.Put("initContainers", inits)
@@ -181,12 +181,12 @@ func escaped(argv []string) []string {
 }
 
 // pairsOf is env, with secrets by their names.
-func pairsOf(d *spec.Document) spec.Tree {
+func pairsOf(d *spec.Document) codec.Tree {
 	t := list()
 	env := pairTree(d.Env)
 	for i, name := range env.Names {
 		e := of("name", name)
-		e.Names, e.Items = append(e.Names, "value"), append(e.Items, spec.Text(escaped([]string{env.Items[i].Text})[0]))
+		e.Names, e.Items = append(e.Names, "value"), append(e.Items, codec.Text(escaped([]string{env.Items[i].Text})[0]))
 		t.Items = append(t.Items, e)
 	}
 	for _, s := range d.Secrets {
@@ -197,35 +197,35 @@ func pairsOf(d *spec.Document) spec.Tree {
 	return t
 }
 
-func resourcesOf(r spec.Resources) spec.Tree {
-	requests, limits := spec.Map(), spec.Map()
+func resourcesOf(r spec.Resources) codec.Tree {
+	requests, limits := codec.Map(), codec.Map()
 	if r.CPU > 0 {
-		requests.Put("cpu", spec.Text(r.CPU.String()))
+		requests.Put("cpu", codec.Text(r.CPU.String()))
 	}
 	if r.Memory > 0 {
 		text := strings.Replace(r.Memory.String(), "K", "k", 1)
 		if strings.HasSuffix(r.Memory.String(), "Ki") {
 			text = r.Memory.String()
 		}
-		requests.Put("memory", spec.Text(text))
-		limits.Put("memory", spec.Text(text))
+		requests.Put("memory", codec.Text(text))
+		limits.Put("memory", codec.Text(text))
 	}
 	switch g := r.GPU; g.Kind() {
 	case spec.WholeGPU:
-		limits.Put("nvidia.com/gpu", spec.Text(fmt.Sprint(g.Count)))
+		limits.Put("nvidia.com/gpu", codec.Text(fmt.Sprint(g.Count)))
 	case spec.MIGGPU:
 		for part := range strings.SplitSeq(string(g.MIG), ",") {
 			profile, n, _ := strings.Cut(part, "=")
-			limits.Put("nvidia.com/mig-"+profile, spec.Text(n))
+			limits.Put("nvidia.com/mig-"+profile, codec.Text(n))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Extended)) {
-		limits.Put(name, spec.Text(fmt.Sprint(r.Extended[name])))
+		limits.Put(name, codec.Text(fmt.Sprint(r.Extended[name])))
 	}
 	return of("requests", requests, "limits", limits)
 }
 
-func probeOf(d *spec.Document, p *spec.Probe) spec.Tree {
+func probeOf(d *spec.Document, p *spec.Probe) codec.Tree {
 	port := p.Port
 	if port == 0 && len(d.Ports) > 0 {
 		port = d.Ports[0].Port
@@ -249,7 +249,7 @@ func probeOf(d *spec.Document, p *spec.Probe) spec.Tree {
 
 // volumesOf are the volumes of a pod and where they are mounted. ConfigMaps
 // are not part of it; what documents hold of files only muster import sees.
-func volumesOf(d *spec.Document) (volumes, mounts spec.Tree) {
+func volumesOf(d *spec.Document) (volumes, mounts codec.Tree) {
 	volumes, mounts = list(), list()
 	add := func(at string, readOnly bool, source ...any) {
 		name := fmt.Sprintf("volume-%d", len(volumes.Items))
@@ -283,7 +283,7 @@ func volumesOf(d *spec.Document) (volumes, mounts spec.Tree) {
 }
 
 // placesOf is where a pod may run.
-func placesOf(d *spec.Document, t *spec.Tree) {
+func placesOf(d *spec.Document, t *codec.Tree) {
 	tolerations := list()
 	for _, o := range d.Tolerations {
 		e := of("key", o.Key, "operator", "Exists", "effect", o.Effect)
@@ -302,7 +302,7 @@ func placesOf(d *spec.Document, t *spec.Tree) {
 	}
 	if d.Priority != 0 && d.Priority != spec.UsualPriority(d) {
 		if name := d.Priority.String(); name[0] > '9' {
-			t.Put("priorityClassName", spec.Text(name))
+			t.Put("priorityClassName", codec.Text(name))
 		}
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/musterhq/muster/internal/convert/mcli"
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/convert/source"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
-func refusal(path, problem, hint string) spec.Errors {
-	return spec.Errors{{Path: path, Problem: problem, Hint: hint}}
+func refusal(path, problem, hint string) codec.Errors {
+	return codec.Errors{{Path: path, Problem: problem, Hint: hint}}
 }
 
 // toSbatch writes a script that does what doc does: a document that was made of
 // one keeps its text, under directives that say what it is now.
-func toSbatch(doc *spec.Document, over string) ([]byte, spec.Errors) {
+func toSbatch(doc *spec.Document, over string) ([]byte, codec.Errors) {
 	g := doc.Resources.GPU
 	switch {
-	case doc.Kind != lifecycle.Training && doc.Kind != lifecycle.Distributed:
+	case !doc.Kind.Batch():
 		return nil, refusal("kind", fmt.Sprintf("a %s is no batch job", doc.Kind), "export it as kubernetes")
 	case doc.Framework == "mpi":
 		return nil, refusal("framework", "mpi has a launcher beside its workers, which Slurm has not", "export it as kubernetes")
@@ -150,7 +150,7 @@ func scriptOf(doc *spec.Document) (interpreter, body string) {
 	if len(doc.Command.Argv)+len(doc.Args) == 0 {
 		command = "true"
 	}
-	if doc.Kind == lifecycle.Distributed {
+	if doc.Kind.Ranked() {
 		b.WriteString("export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1) MASTER_PORT=${MASTER_PORT:-29500}\n")
 		b.WriteString("export WORLD_SIZE=$SLURM_NNODES NUM_NODES=$SLURM_NNODES\n")
 		fmt.Fprintf(&b, "srun --ntasks-per-node=1 sh -c %s\n", spec.ShellWords("RANK=$SLURM_NODEID NODE_RANK=$SLURM_NODEID exec "+command))
@@ -177,12 +177,12 @@ func withoutDirectives(text string) (first, body string) {
 }
 
 // toMcli writes the YAML of a run.
-func toMcli(doc *spec.Document, over string) ([]byte, spec.Errors) {
+func toMcli(doc *spec.Document, over string) ([]byte, codec.Errors) {
 	g := doc.Resources.GPU
 	switch {
 	case doc.Image == "":
 		return nil, refusal("image", "is missing: runs are containers", "write an image")
-	case doc.Kind != lifecycle.Training && doc.Kind != lifecycle.Distributed:
+	case !doc.Kind.Batch():
 		return nil, refusal("kind", fmt.Sprintf("a %s is no run", doc.Kind), "export it as kubernetes")
 	case doc.Framework == "mpi" || doc.Master != nil:
 		return nil, refusal("master", "differs from the other tasks, and the nodes of a run are all the same", "export it as kubernetes")
@@ -192,7 +192,7 @@ func toMcli(doc *spec.Document, over string) ([]byte, spec.Errors) {
 		return nil, refusal("resources.gpu", "asks for parts of GPUs, which runs do not share", "ask for whole ones")
 	}
 	nodes := doc.Size()
-	t := spec.Map()
+	t := codec.Map()
 	name := doc.NamePrefix
 	if name == "" {
 		name = doc.Name
@@ -200,15 +200,15 @@ func toMcli(doc *spec.Document, over string) ([]byte, spec.Errors) {
 	if len(name) > mcli.MaxPrefix {
 		name = strings.TrimRight(name[:mcli.MaxPrefix], "-")
 	}
-	t.Put("name", spec.Text(name))
-	t.Put("image", spec.Text(doc.Image))
-	t.Put("command", spec.Text(mcliCommand(doc)))
+	t.Put("name", codec.Text(name))
+	t.Put("image", codec.Text(doc.Image))
+	t.Put("command", codec.Text(mcliCommand(doc)))
 	c := of("gpus", g.Count*nodes)
 	if nodes > 1 {
 		c.Put("nodes", numberTree(nodes))
 	}
 	if g.Count > 0 {
-		c.Put("gpu_type", spec.Text(g.Type))
+		c.Put("gpu_type", codec.Text(g.Type))
 	}
 	if cpus := int(doc.Resources.CPU.Milli()/1000) * nodes; cpus > 0 {
 		c.Put("cpus", numberTree(cpus))
@@ -217,11 +217,11 @@ func toMcli(doc *spec.Document, over string) ([]byte, spec.Errors) {
 	t.Put("scheduling", mcliScheduling(doc))
 	t.Put("integrations", mcliIntegrations(doc))
 	t.Put("env_variables", pairTree(doc.Env))
-	if p, ok := spec.TreeOf(map[string]any(doc.Parameters)); ok {
+	if p, ok := codec.TreeOf(map[string]any(doc.Parameters)); ok {
 		t.Put("parameters", p)
 	}
 	metadata := pairTree(doc.Annotations)
-	metadata.Put(source.OverlayName, spec.Text(over))
+	metadata.Put(source.OverlayName, codec.Text(over))
 	t.Put("metadata", metadata)
 	return t.YAML(), nil
 }
@@ -238,11 +238,11 @@ func mcliCommand(doc *spec.Document) string {
 	return spec.ShellWords(append(append([]string{}, argv...), doc.Args...)...)
 }
 
-func mcliScheduling(doc *spec.Document) spec.Tree {
-	s := spec.Map()
+func mcliScheduling(doc *spec.Document) codec.Tree {
+	s := codec.Map()
 	for _, name := range []string{"lowest", "low", "high", "highest"} {
 		if mcli.Priorities[name] == doc.Priority {
-			s.Put("priority", spec.Text(name))
+			s.Put("priority", codec.Text(name))
 		}
 	}
 	if doc.Preemptible == nil || *doc.Preemptible {
@@ -255,12 +255,12 @@ func mcliScheduling(doc *spec.Document) spec.Tree {
 		s.Put("retry_on_system_failure", truthTree(true))
 	}
 	if d := doc.MaxDuration.Std(); d > 0 {
-		s.Put("max_duration", spec.Tree{Kind: spec.TreeNumber, Text: strconv.FormatFloat(d.Hours(), 'f', -1, 64)})
+		s.Put("max_duration", codec.Tree{Kind: codec.TreeNumber, Text: strconv.FormatFloat(d.Hours(), 'f', -1, 64)})
 	}
 	return s
 }
 
-func mcliIntegrations(doc *spec.Document) spec.Tree {
+func mcliIntegrations(doc *spec.Document) codec.Tree {
 	all := list()
 	for _, in := range doc.Integrations {
 		switch {

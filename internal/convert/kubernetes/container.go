@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 var containerIgnored = source.Reasons{
@@ -364,7 +365,7 @@ func readPort(item *source.Value, doc *spec.Document) {
 
 // readReadiness reads when a replica is ready; of other kinds it means nothing.
 func readReadiness(v *source.Value, doc *spec.Document) {
-	if doc.Kind != "inference" {
+	if !doc.Kind.Replicated() {
 		v.Dropped("only replicas of a service are asked whether they are ready")
 		return
 	}
@@ -402,7 +403,7 @@ func readPortNumber(v *source.Value, doc *spec.Document) int {
 	if v == nil {
 		return 0
 	}
-	if v.Tree.Kind == spec.TreeNumber {
+	if v.Tree.Kind == codec.TreeNumber {
 		return v.Integer(1)
 	}
 	for _, p := range doc.Ports {

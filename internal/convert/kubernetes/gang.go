@@ -39,7 +39,7 @@ func (k *reader) xgboostJob(o *source.Map, doc *spec.Document) *spec.Document {
 	return k.operated(o, doc, operatorJob{"xgboost", "xgbReplicaSpecs", "xgboost", []string{"Master"}})
 }
 
-// operated reads a job whose pods are masters and workers.
+// operated converts a job of a training operator, which has masters and workers.
 func (k *reader) operated(o *source.Map, doc *spec.Document, is operatorJob) *spec.Document {
 	s := o.Map("spec")
 	specs := s.Consume(is.specs)

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // template reads spec.template of a controller into doc.
@@ -96,7 +97,7 @@ func readStrategy(v *source.Value, doc *spec.Document) {
 		if n == nil {
 			return nil
 		}
-		if n.Tree.Kind != spec.TreeNumber {
+		if n.Tree.Kind != codec.TreeNumber {
 			n.Dropped("it is a number of replicas, not a part of them")
 			return nil
 		}

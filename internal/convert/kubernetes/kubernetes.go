@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // kindReader is how one kind of Kubernetes objects is read.
@@ -68,7 +69,7 @@ type reader struct {
 
 // Read reads the objects of one file. Objects that are not workloads are passed
 // over, each with the reason.
-func Read(r *source.Reader, trees []spec.Tree) {
+func Read(r *source.Reader, trees []codec.Tree) {
 	k := &reader{Reader: r, configs: map[string]map[string]string{}}
 	var objects []*source.Map
 	var open func(o *source.Map, depth int)

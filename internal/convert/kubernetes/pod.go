@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // podIgnored are fields of a pod that change nothing of what it computes.
@@ -166,14 +167,14 @@ func (k *reader) containers(o *source.Map, doc *spec.Document, volumes map[strin
 	readInitContainers(o.Consume("initContainers"), doc)
 }
 
-func entryText(t *spec.Tree, name string) string {
+func entryText(t *codec.Tree, name string) string {
 	if e := source.Entry(t, name); e != nil {
 		return e.Text
 	}
 	return ""
 }
 
-func asksGPU(container *spec.Tree) bool {
+func asksGPU(container *codec.Tree) bool {
 	resources := source.Entry(container, "resources")
 	if resources == nil {
 		return false

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // alternatives are kinds of which no document can be made, and what does work.
@@ -63,7 +64,7 @@ func (k *reader) replicated(o *source.Map, doc *spec.Document) *source.Map {
 	return s
 }
 
-// ofReplicas reads the template of a set, whose pods stand alone.
+// ofReplicas converts the pod template of a set of independent replicas.
 func (k *reader) ofReplicas(o, s *source.Map, doc *spec.Document) {
 	if restart := k.template(s.Map("template"), doc, ""); restart != nil {
 		restart.Ignored("replicas are always started again")
@@ -93,7 +94,7 @@ func (k *reader) statefulSet(o *source.Map, doc *spec.Document) *spec.Document {
 	if u := s.Map("updateStrategy"); u != nil {
 		kind := u.Consume("type")
 		if r := u.Map("rollingUpdate"); r != nil {
-			if v := r.Consume("maxUnavailable"); v != nil && v.Tree.Kind == spec.TreeNumber {
+			if v := r.Consume("maxUnavailable"); v != nil && v.Tree.Kind == codec.TreeNumber {
 				n := v.Integer(1)
 				doc.Update.MaxUnavailable = &n
 				v.Kept("update.maxUnavailable")

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // gpusPerNode is how many GPUs a node of MosaicML's clusters has.
@@ -120,7 +121,7 @@ func (m *run) variables(v *source.Value) {
 	if v == nil {
 		return
 	}
-	if v.Tree.Kind == spec.TreeList {
+	if v.Tree.Kind == codec.TreeList {
 		for _, item := range v.List() {
 			o := item.Map()
 			if o == nil {
@@ -288,7 +289,7 @@ func (m *run) scheduling(s *source.Map) {
 	s.Finish(nil, nil, false)
 }
 
-// metadata becomes annotations, whose values are texts.
+// metadata converts metadata to annotations, which have strings as values.
 func (m *run) metadata(v *source.Value) {
 	names, values := v.Pairs()
 	for i, name := range names {

@@ -53,7 +53,7 @@ func means(why string) flag {
 	return flag{source.OneValue, func(g *given) { g.record(source.Ignored, false, "", why) }}
 }
 
-// loses is a flag whose meaning is lost.
+// loses is a flag that has no counterpart in Muster.
 func loses(why string) flag {
 	return flag{source.OneValue, func(g *given) { g.record(source.Ignored, true, "", why) }}
 }
@@ -74,7 +74,7 @@ func (f flag) bare() flag {
 	}}
 }
 
-// text is a flag whose value is a field of the document.
+// text is a flag that sets a field of the document.
 func text(to string, field func(d *spec.Document) *string) flag {
 	return flag{source.OneValue, func(g *given) {
 		*field(g.s.doc) = g.value

@@ -225,13 +225,13 @@ func (s *submission) finish(tail []string) {
 	} else if s.count > 0 {
 		s.Refuse(s.line, "--workers", strconv.Itoa(s.count), "is for distributed training", "write runai submit-dist, or remove it")
 	}
-	if d.Kind == lifecycle.Inference {
+	if d.Kind.Replicated() {
 		s.replicas()
 	}
-	if d.Kind == lifecycle.Training && d.Array == nil && d.Restart != "" {
+	if d.Kind.Batch() && d.Kind.Single() && d.Array == nil && d.Restart != "" {
 		d.Restart = ""
 	}
-	if a := d.Array; a != nil && d.Kind == lifecycle.Training {
+	if a := d.Array; a != nil && d.Kind.Batch() && d.Kind.Single() {
 		if a.Completions == 0 {
 			a.Completions = max(a.Parallelism, 1)
 		}
@@ -255,7 +255,7 @@ func (s *submission) finish(tail []string) {
 		d.Retry.Pull = new(-1)
 		s.Note(source.Note{Line: s.line, Field: "--image", Fate: source.Translated, To: "retry.pull", Reason: "a job of Run:ai waits for its image for as long as that takes, and keeps what it was given"})
 	}
-	if !s.Partial && !s.has("backoff-limit") && !s.has("backoffLimit") && (d.Kind == lifecycle.Training || d.Kind == lifecycle.Distributed) {
+	if !s.Partial && !s.has("backoff-limit") && !s.has("backoffLimit") && d.Kind.Batch() {
 		d.Retry.Limit = 6
 		s.Note(source.Note{Line: s.line, Field: "--backoff-limit", Fate: source.Translated, To: "retry.limit", Reason: "Run:ai tries again 6 times where it is not told"})
 	}

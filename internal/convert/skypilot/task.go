@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // prelude gives a script of SkyPilot its variables.
@@ -18,7 +19,7 @@ export SKYPILOT_NODE_IPS="$(printf '%s\n' ${MUSTER_TASK_ADDRESSES:-127.0.0.1})"
 `
 
 // Read reads a task, or a pipeline of several.
-func Read(r *source.Reader, trees []spec.Tree) {
+func Read(r *source.Reader, trees []codec.Tree) {
 	pipeline, trees := pipeline(r, trees)
 	for i := range trees {
 		if o := r.Map(&trees[i], ""); o != nil {
@@ -30,7 +31,7 @@ func Read(r *source.Reader, trees []spec.Tree) {
 
 // pipeline takes the tasks of a pipeline apart from the first document, which
 // has its name only.
-func pipeline(r *source.Reader, trees []spec.Tree) (name string, tasks []spec.Tree) {
+func pipeline(r *source.Reader, trees []codec.Tree) (name string, tasks []codec.Tree) {
 	if len(trees) < 2 || len(trees[0].Names) != 1 || trees[0].Names[0] != "name" {
 		return "", trees
 	}
@@ -125,7 +126,7 @@ func (t *task) variables(v *source.Value, field string) {
 		case field == "secrets":
 			t.doc.Secrets = append(t.doc.Secrets, spec.SecretUse{Name: source.NameFrom(name, 52), Env: name})
 			item.Translated(fmt.Sprintf("secrets[%d]", len(t.doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it; values of secrets are never in documents", source.NameFrom(name, 52)))
-		case item.Tree.Kind == spec.TreeNull:
+		case item.Tree.Kind == codec.TreeNull:
 			item.Dropped("it has no value; write one, or add --env " + source.Shorten(name))
 		default:
 			t.doc.Env = source.Set(t.doc.Env, name, item.Text())
@@ -137,7 +138,7 @@ func (t *task) variables(v *source.Value, field string) {
 func (t *task) workdir(v *source.Value) {
 	switch {
 	case v == nil:
-	case v.Tree.Kind == spec.TreeMap:
+	case v.Tree.Kind == codec.TreeMap:
 		o := v.Map()
 		g := &spec.Git{Repo: o.Consume("url").Text(), Path: "."}
 		if ref := o.Consume("ref").Text(); source.IsCommit(ref) {
@@ -159,7 +160,7 @@ func (t *task) workdir(v *source.Value) {
 // fileMount reads a path of the machine that a task sees.
 func (t *task) fileMount(at string, v *source.Value) {
 	source := v.Tree.Text
-	if v.Tree.Kind == spec.TreeMap || strings.Contains(source, "://") {
+	if v.Tree.Kind == codec.TreeMap || strings.Contains(source, "://") {
 		v.Dropped("buckets are not mounted; mount it on the nodes and write volumes, or fetch it in setup")
 		return
 	}
@@ -287,10 +288,10 @@ func (t *task) accelerators(v *source.Value) {
 	}
 	var all []string
 	switch v.Tree.Kind {
-	case spec.TreeMap:
+	case codec.TreeMap:
 		names, values := v.Pairs()
 		for i, name := range names {
-			if n := values[i]; n.Tree.Kind == spec.TreeNull {
+			if n := values[i]; n.Tree.Kind == codec.TreeNull {
 				all = append(all, name)
 			} else {
 				all = append(all, name+":"+n.Text())

@@ -206,12 +206,20 @@ func (s *script) dependency(d *directive) {
 			continue
 		}
 		kind, ids, _ := strings.Cut(part, ":")
+		if kind == "aftercorr" {
+			s.refuse(d, "aftercorr has each task of an array wait for its fellow of another; workloads wait for whole ones", "write afterok: every task waits for all of the other array")
+			return
+		}
 		when, ok := depends[kind]
 		if !ok {
 			s.refuse(d, fmt.Sprintf("%q is nothing that workloads wait for", kind), "write afterok, afternotok, afterany or after, with ids of jobs")
 			return
 		}
 		for _, id := range strings.Split(ids, ":") {
+			if number, _, delayed := strings.Cut(id, "+"); delayed && kind == "after" {
+				s.refuse(d, fmt.Sprintf("%q counts minutes from the start of a job; workloads wait for the start alone", id), "write after:"+number+" and have the script sleep, or --begin for a time of its own")
+				return
+			}
 			if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
 				s.refuse(d, fmt.Sprintf("%q is not the id of a whole job", id), "write the number that sbatch has printed; tasks of arrays and delays are not waited for")
 				return

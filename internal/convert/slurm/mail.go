@@ -38,7 +38,7 @@ func mailEvents() []mailEvent {
 	}
 }
 
-// mail reads whom a script has mailed, and of what.
+// mail converts --mail-user and --mail-type.
 func (s *script) mail() {
 	user, types := s.consume("mail-user"), s.consume("mail-type")
 	switch {

@@ -82,7 +82,7 @@ var ignored = source.Reasons{
 	"test-only": "muster run --dry-run does it", "segment": "write topology.segment",
 }
 
-// dropped are options whose meaning is lost.
+// dropped are options that have no counterpart in Muster.
 var dropped = source.Reasons{
 	"time-min": "the time is not shortened to fit",
 	"clusters": "write clusters", "cluster-constraint": "write clusters", "nice": "write priority", "wckey": "there are no such keys",

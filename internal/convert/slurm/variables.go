@@ -34,7 +34,7 @@ var optionVariables = map[string]string{
 	"overcommit": "SLURM_OVERCOMMIT", "profile": "SLURM_PROFILE", "qos": "SLURM_JOB_QOS", "reservation": "SLURM_JOB_RESERVATION", "threads-per-core": "SLURM_THREADS_PER_CORE",
 }
 
-// variables are what a script is told of its options.
+// variables are the environment variables that Slurm sets from the options of a script.
 func (s *script) variables() {
 	for option, name := range optionVariables {
 		if d := s.opts[option]; d != nil {

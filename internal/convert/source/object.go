@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Map is a map of a source of which each entry is asked for once. What
 // nobody asked for is accounted for by Finish.
 type Map struct {
 	r        *Reader
-	Tree     *spec.Tree
+	Tree     *codec.Tree
 	Path     string
 	consumed []bool
 }
 
 // Map is t as a map; nil, and refused, where it is none or says something
 // twice.
-func (r *Reader) Map(t *spec.Tree, path string) *Map {
-	if t.Kind != spec.TreeMap {
+func (r *Reader) Map(t *codec.Tree, path string) *Map {
+	if t.Kind != codec.TreeMap {
 		r.Refuse(t.Line, path, t.Text, t.Found()+", expected a map", "write fields, as name: value")
 		return nil
 	}
@@ -55,7 +55,7 @@ func (o *Map) Consume(name string) *Value {
 	}
 	o.consumed[i] = true
 	v := &Value{Reader: o.r, Tree: &o.Tree.Items[i], Path: FieldPath(o.Path, name), Line: o.Tree.Lines[i]}
-	if v.Tree.Kind == spec.TreeNull {
+	if v.Tree.Kind == codec.TreeNull {
 		v.Ignored("it is empty")
 		return nil
 	}
@@ -102,7 +102,7 @@ func (o *Map) Finish(ignored, dropped Reasons, strict bool) {
 }
 
 // Entry is the entry of that name, which stays unread.
-func Entry(t *spec.Tree, name string) *spec.Tree {
+func Entry(t *codec.Tree, name string) *codec.Tree {
 	for i, n := range t.Names {
 		if n == name {
 			return &t.Items[i]

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -187,7 +186,7 @@ func (r *Reader) ApplyOverlay(doc *spec.Document, text string) {
 		r.Refuse(line, OverlayName, "", "is not what an export wrote: "+err.Error(), "remove it")
 		return
 	}
-	if doc.Size() > 0 || doc.Kind == lifecycle.Inference { // what counts is said in the format's own words
+	if doc.Size() > 0 || doc.Kind.Replicated() { // what counts is said in the format's own words
 		gpus, each, size, limit := doc.TotalMilli(), doc.Resources.GPU.TotalMilli(), doc.Size(), doc.MaxDuration
 		next, err := o.apply(doc)
 		switch {

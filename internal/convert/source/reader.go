@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Reader collects what a source becomes.
@@ -19,7 +20,7 @@ type Reader struct {
 	Format    Format
 	Documents []*spec.Document
 	Notes     []Note
-	Errors    spec.Errors
+	Errors    codec.Errors
 	Partial   bool // of a workload: what is missing comes from elsewhere
 }
 
@@ -45,16 +46,16 @@ const maxRefusals = 100
 // Refuse says that nothing can be made of the source, and why.
 func (r *Reader) Refuse(line int, field, value, reason, hint string) {
 	if len(r.Errors) < maxRefusals {
-		r.Errors = append(r.Errors, spec.FieldError{Line: line, Path: field, Value: Shorten(value), Problem: reason, Hint: hint})
+		r.Errors = append(r.Errors, codec.FieldError{Line: line, Path: field, Value: Shorten(value), Problem: reason, Hint: hint})
 	}
 	r.Note(Note{Line: line, Field: field, Value: value, Fate: Refused, Reason: reason})
 }
 
 // Fail takes over the errors of another parser.
 func (r *Reader) Fail(err error) {
-	errs, ok := err.(spec.Errors)
+	errs, ok := err.(codec.Errors)
 	if !ok {
-		errs = spec.Errors{{Problem: err.Error()}}
+		errs = codec.Errors{{Problem: err.Error()}}
 	}
 	for _, e := range errs {
 		r.Refuse(max(e.Line, 1), e.Path, e.Value, e.Problem, e.Hint)
@@ -78,7 +79,7 @@ func (r *Reader) Result() (*Result, error) {
 		r.Refuse(1, "", "", "there is no workload in it", "")
 	}
 	if len(r.Errors) > 0 {
-		slices.SortStableFunc(r.Errors, func(a, b spec.FieldError) int { return cmp.Compare(a.Line, b.Line) })
+		slices.SortStableFunc(r.Errors, func(a, b codec.FieldError) int { return cmp.Compare(a.Line, b.Line) })
 		return res, r.Errors
 	}
 	res.Documents = r.Documents
@@ -147,7 +148,7 @@ func (r *Reader) IsUTF8(data []byte) bool {
 
 // Single is the map of a file that holds one workload; nil, and refused, where
 // it holds several documents.
-func (r *Reader) Single(trees []spec.Tree) *Map {
+func (r *Reader) Single(trees []codec.Tree) *Map {
 	if len(trees) > 1 {
 		r.Refuse(trees[1].Line, "---", "", "a second document follows", "import one workload at a time")
 		return nil

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Shorten keeps messages readable whatever was written.
@@ -51,7 +51,7 @@ func SortedKeys[V any](m map[string]V) []string {
 
 // ProblemOf is what is wrong, of an error of the document's own parser.
 func ProblemOf(err error) string {
-	if e, ok := err.(spec.FieldError); ok {
+	if e, ok := err.(codec.FieldError); ok {
 		return e.Problem
 	}
 	return err.Error()
@@ -59,7 +59,7 @@ func ProblemOf(err error) string {
 
 // HintOf is what to do about such an error; empty where it does not say.
 func HintOf(err error) string {
-	if e, ok := err.(spec.FieldError); ok {
+	if e, ok := err.(codec.FieldError); ok {
 		return e.Hint
 	}
 	return ""

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Value is one value of a source, with where it stands.
 type Value struct {
 	Reader *Reader
-	Tree   *spec.Tree
+	Tree   *codec.Tree
 	Path   string
 	Line   int
 }
@@ -30,7 +31,7 @@ func (v *Value) List() []*Value {
 	if v == nil {
 		return nil
 	}
-	if v.Tree.Kind != spec.TreeList {
+	if v.Tree.Kind != codec.TreeList {
 		v.Refuse(v.Tree.Found()+", expected a list", "write items, as - item")
 		return nil
 	}
@@ -62,9 +63,9 @@ func (v *Value) last() int {
 }
 
 // LastLine is the last line of t.
-func LastLine(t *spec.Tree) int {
+func LastLine(t *codec.Tree) int {
 	line := t.Line
-	if t.Kind == spec.TreeText {
+	if t.Kind == codec.TreeText {
 		line += strings.Count(strings.TrimSuffix(t.Text, "\n"), "\n")
 	}
 	for i := range t.Items {
@@ -160,7 +161,7 @@ func (v *Value) Bool() bool {
 	if v == nil {
 		return false
 	}
-	if v.Tree.Kind != spec.TreeBool {
+	if v.Tree.Kind != codec.TreeBool {
 		v.Refuse(v.Tree.Found()+", expected true or false", "")
 		return false
 	}

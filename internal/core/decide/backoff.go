@@ -21,6 +21,9 @@ const (
 	// endlessBase is the wait after failures that are tried again without end,
 	// where the document names none: nothing else would slow them down.
 	endlessBase = 10 * time.Second
+	// askBase and askMax bound the wait before a check is asked again that brought
+	// no decision.
+	askBase, askMax = 2 * time.Second, 2 * time.Minute
 	// leftAlone is the first pause after a task that had run was taken away: whoever
 	// took it is done with it. What was refused waits as after a failure.
 	leftAlone = time.Second
@@ -68,6 +71,12 @@ func endless(r spec.Retry) bool {
 // RestartWait is the wait before a task is started again in place.
 func RestartWait(id core.WorkloadID, failures int) time.Duration {
 	return Backoff(id, failures, restartBase, restartMax)
+}
+
+// AskWait is the wait before a check is asked again that has been asked tries times
+// and brought no decision.
+func AskWait(id core.WorkloadID, tries int) time.Duration {
+	return Backoff(id, tries, askBase, askMax)
 }
 
 // SystemWait is the wait after a backend has refused a task, or taken one away that

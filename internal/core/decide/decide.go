@@ -130,7 +130,7 @@ func Fits(rule spec.RetryRule, f Failure) bool {
 // queue, or to its end. A workspace ends: whoever worked in it is not there any
 // more when its turn comes again.
 func AfterPreemption(kind lifecycle.Kind, doc *spec.Document) lifecycle.Phase {
-	if kind == lifecycle.Workspace || doc.TerminateAfterPreemption {
+	if kind.Interactive() || doc.TerminateAfterPreemption {
 		return lifecycle.Preempted
 	}
 	return lifecycle.Queued
@@ -140,7 +140,7 @@ func AfterPreemption(kind lifecycle.Kind, doc *spec.Document) lifecycle.Phase {
 // has a place elsewhere already moves there; pods of others that are not made
 // again cannot.
 func AfterEviction(kind lifecycle.Kind, doc *spec.Document, moves bool) lifecycle.Input {
-	if moves && (kind != lifecycle.External || !doc.TerminateAfterPreemption) {
+	if moves && (!kind.Foreign() || !doc.TerminateAfterPreemption) {
 		return lifecycle.Input{On: lifecycle.Move}
 	}
 	return lifecycle.Input{On: lifecycle.Preempt, Target: AfterPreemption(kind, doc)}

@@ -55,19 +55,20 @@ func grid(t *testing.T) []row {
 
 // asked are the questions of the tables.
 var asked = map[string]func(t *testing.T, r row) string{
-	"after a failure":                 failure,
-	"after a preemption":              preemption,
-	"after an eviction":               eviction,
-	"after success":                   success,
-	"an array without a task":         array,
-	"after a replica":                 replica,
-	"what the replicas come to":       replicas,
-	"after ranks are lost":            ranks,
-	"when no member is left":          members,
-	"the wait before a retry":         retryWait,
-	"the wait before a restart":       restartWait,
-	"the wait after a system's fault": systemWait,
-	"the first limit":                 limit,
+	"after a failure":                        failure,
+	"after a preemption":                     preemption,
+	"after an eviction":                      eviction,
+	"after success":                          success,
+	"an array without a task":                array,
+	"after a replica":                        replica,
+	"what the replicas come to":              replicas,
+	"after ranks are lost":                   ranks,
+	"when no member is left":                 members,
+	"the wait before a retry":                retryWait,
+	"the wait before a restart":              restartWait,
+	"the wait before a check is asked again": askWait,
+	"the wait after a system's fault":        systemWait,
+	"the first limit":                        limit,
 }
 
 func TestDecisionsAreThoseOfTheGrid(t *testing.T) {
@@ -264,6 +265,10 @@ func retryWait(t *testing.T, r row) string {
 func restartWait(_ *testing.T, r row) string {
 	n := InRow(number(r.fields[0], "failures", 0), span(r.fields[0], "ran"))
 	return seconds(RestartWait("w1", n))
+}
+
+func askWait(_ *testing.T, r row) string {
+	return seconds(AskWait("w1", number(r.fields[0], "tries", 0)))
 }
 
 func systemWait(t *testing.T, r row) string {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core/nearest"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Fields returns the fields, beside label.KEY.
@@ -86,7 +87,7 @@ var flags = []string{"preemptible", "degraded", "idle"}
 func (t Term) check() error {
 	for _, v := range t.Values {
 		bad := func(problem, hint string) error {
-			return spec.FieldError{Path: t.Field, Value: v, Problem: problem, Hint: hint}
+			return codec.FieldError{Path: t.Field, Value: v, Problem: problem, Hint: hint}
 		}
 		switch t.Field {
 		case "gpus", "priority", "try":

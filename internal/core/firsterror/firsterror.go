@@ -65,7 +65,7 @@ type Scanner struct {
 	n       int
 	before  []string // the last few lines
 	found   *Finding
-	taker   taker
+	matcher matcher
 	end     []string // the end of a very long excerpt
 	cut     int      // lines left out in the middle
 	prefix  string   // that a launcher puts before each line of the error
@@ -73,10 +73,10 @@ type Scanner struct {
 	dropped bool // what had begun turned out to be nothing
 }
 
-// taker takes the lines of an error that has begun.
-type taker interface {
-	// take reports whether a line belongs to the error. It may change f.
-	take(f *Finding, line string) bool
+// matcher takes the lines of an error that has begun.
+type matcher interface {
+	// consume reports whether a line belongs to the error. It may change f.
+	consume(f *Finding, line string) bool
 	// sound reports whether it was an error after all.
 	sound() bool
 }
@@ -93,11 +93,11 @@ func (s *Scanner) Line(text string) {
 		return
 	}
 	line := strings.TrimPrefix(shown, s.prefix)
-	if s.taker.take(s.found, line) {
+	if s.matcher.consume(s.found, line) {
 		s.keep(line)
 		return
 	}
-	s.settle()
+	s.finish()
 	if s.dropped { // this line may be the one
 		s.dropped = false
 		s.look(shown)
@@ -116,7 +116,7 @@ func (s *Scanner) Lines() int { return s.n }
 // Finish returns what was found; nil when there was nothing.
 func (s *Scanner) Finish() *Finding {
 	if s.found != nil && !s.over {
-		s.settle()
+		s.finish()
 	}
 	return s.found
 }
@@ -137,7 +137,7 @@ func (s *Scanner) look(shown string) {
 		}
 		f.From = s.n - len(s.before)
 	}
-	s.found, s.taker, s.prefix = f, t, prefix
+	s.found, s.matcher, s.prefix = f, t, prefix
 	s.keep(strings.TrimPrefix(shown, prefix))
 }
 
@@ -152,10 +152,10 @@ func (s *Scanner) keep(line string) {
 	}
 }
 
-// settle ends the excerpt, or forgets what was none.
-func (s *Scanner) settle() {
-	if !s.taker.sound() {
-		s.found, s.taker, s.end, s.cut, s.dropped = nil, nil, nil, 0, true
+// finish ends the excerpt, or forgets what was none.
+func (s *Scanner) finish() {
+	if !s.matcher.sound() {
+		s.found, s.matcher, s.end, s.cut, s.dropped = nil, nil, nil, 0, true
 		return
 	}
 	f := s.found

@@ -36,7 +36,7 @@ var echoes = []string{
 
 // recognise returns the error that begins with a line, who takes the rest of
 // it, and what a launcher has put before the line.
-func recognise(line string) (*Finding, taker, string) {
+func recognise(line string) (*Finding, matcher, string) {
 	if i := strings.Index(line, tracebackHeader); i >= 0 {
 		return &Finding{Kind: Python, Title: line[i:]}, &traceback{}, launcher(line[:i])
 	}

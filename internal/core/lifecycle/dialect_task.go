@@ -15,7 +15,7 @@ func chief(v View) *TaskView {
 	var first, late, best *TaskView
 	for i := range v.Tasks {
 		t := &v.Tasks[i]
-		if v.Kind == Distributed && (t.Role == "launcher" || t.Role == "master") {
+		if v.Kind.Ranked() && (t.Role == "launcher" || t.Role == "master") {
 			return t
 		}
 		if first == nil || t.Index < first.Index {
@@ -29,9 +29,9 @@ func chief(v View) *TaskView {
 		}
 	}
 	switch {
-	case v.Kind == Inference:
+	case v.Kind.Replicated():
 		return best
-	case late != nil && v.Kind != Distributed:
+	case late != nil && !v.Kind.Ranked():
 		return late
 	default:
 		return first
@@ -67,7 +67,7 @@ func taskWord(v View) string {
 		return ""
 	case v.State.Phase == Restarting:
 		return t.Waiting
-	case t.State == "running" && (v.Kind == Distributed || v.Kind.Attended()):
+	case t.State == "running" && (v.Kind.Ranked() || v.Kind.Attended()):
 		return "Running" // before the launcher's workers do, or before the server takes requests
 	case t.State != "starting":
 		return ""

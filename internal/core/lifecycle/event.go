@@ -2,25 +2,6 @@ package lifecycle
 
 import "slices"
 
-// Kind is what sort of work a workload is; rules of retry and end depend on it.
-type Kind string
-
-// The kinds of workloads.
-const (
-	Training    Kind = "training"    // unattended, one or N independent tasks
-	Distributed Kind = "distributed" // unattended gang with ranks
-	Workspace   Kind = "workspace"   // interactive; never ends by itself
-	Inference   Kind = "inference"   // a service with replicas
-	External    Kind = "external"    // pods that someone else created
-)
-
-// Kinds returns every kind.
-func Kinds() []Kind { return []Kind{Training, Distributed, Workspace, Inference, External} }
-
-// Attended reports whether a failed task of this kind is restarted in place
-// without limit, rather than failing the attempt.
-func (k Kind) Attended() bool { return k == Workspace || k == Inference }
-
 // Event is what happened to a workload, or what someone wants of it.
 type Event string
 

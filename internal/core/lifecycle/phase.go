@@ -100,6 +100,13 @@ func (p Phase) End() bool { return infoOf[p].End }
 // queue, or in it: what can be held, or canceled.
 func (p Phase) Unstarted() bool { return slices.Contains(unstarted, p) }
 
+// Checking reports whether checks of a workload in p are asked, or waited for.
+func (p Phase) Checking() bool { return slices.Contains(checking, p) }
+
+// InQueue reports whether a workload in p waits in its queue, with or without a
+// reservation.
+func (p Phase) InQueue() bool { return slices.Contains(inQueue, p) }
+
 // Active reports whether the tasks of a workload in p are meant to go on: what can
 // be preempted, moved and stopped. Terminating holds its place and is not active.
 func (p Phase) Active() bool { return slices.Contains(active, p) }

@@ -35,6 +35,8 @@ const AsTargeted Phase = "(target)"
 var (
 	beforeQueue = []Phase{Submitted, Reviewing, Building}
 	unstarted   = []Phase{Submitted, Reviewing, Building, Inadmissible, Queued, Reserved, Backoff}
+	checking    = []Phase{Reviewing, Reserved}
+	inQueue     = []Phase{Queued, Reserved}
 	active      = []Phase{Starting, Running, Restarting}
 	ended       = []Phase{Completed, Failed, Stopped, Canceled, Preempted, TimedOut, Lost}
 )
@@ -49,7 +51,7 @@ var rules = []Rule{
 	{On: CheckStarted, From: []Phase{Reviewing}, To: Reviewing},
 	{On: Approve, From: []Phase{Reviewing}, To: Reviewing},
 	{On: Approve, From: []Phase{Reserved}, To: Reserved},
-	{On: Reject, From: []Phase{Reviewing, Reserved}, To: Failed},
+	{On: Reject, From: checking, To: Failed},
 	{On: BuildRequired, From: []Phase{Submitted, Reviewing}, To: Building},
 	{On: Built, From: []Phase{Building}, To: Building},
 	{On: BuildFail, From: []Phase{Building}, To: Failed},

@@ -68,7 +68,7 @@ func TestWhoIsServedFirst(t *testing.T) {
 }
 
 // TestWhoLostMoreIsStillOverItsShare: taking from a queue must not make it one
-// that is in its share, or the hunt would turn to its sibling half-way.
+// that is in its share, or the search for victims would turn to its sibling half-way.
 func TestWhoLostMoreIsStillOverItsShare(t *testing.T) {
 	t.Parallel()
 	total := Amounts{8000, 8000, 8000}
@@ -79,7 +79,7 @@ func TestWhoLostMoreIsStillOverItsShare(t *testing.T) {
 	}
 	over, within := of(4000, 1000), of(2000, 2000)
 	if Compare(over, within, total) <= 0 {
-		t.Error("who was over its share before the hunt is served before who was not")
+		t.Error("who was over its share before the search is served before who was not")
 	}
 	more, less := of(4000, 3000), of(4000, 2500)
 	if Compare(more, less, total) <= 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
-	"github.com/musterhq/muster/internal/core/schedule/state"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
 // loners has some jobs of a world want their nodes to themselves, those that run
@@ -23,7 +23,7 @@ func loners(w *world) *world {
 		if r.IntN(3) != 0 {
 			continue
 		}
-		key := []string{state.AloneEach, string(j.ID), "user:" + j.User}[r.IntN(3)]
+		key := []string{ledger.AloneEach, string(j.ID), "user:" + j.User}[r.IntN(3)]
 		with := func(old *schedule.Rule) *schedule.Rule {
 			n := schedule.Rule{}
 			if old != nil {
@@ -91,7 +91,7 @@ func TestLonersAreAlone(t *testing.T) {
 		for node, all := range on {
 			for i, a := range all {
 				for k, b := range all {
-					if i == k || !a.fresh || a.key == b.key && a.key != state.AloneEach || !(a.now && b.now || a.soon && b.soon) {
+					if i == k || !a.fresh || a.key == b.key && a.key != ledger.AloneEach || !(a.now && b.now || a.soon && b.soon) {
 						continue
 					}
 					faults = append(faults, fmt.Sprintf("%s (%q) comes to %s beside %s (%q)", a.who, a.key, node, b.who, b.key))
@@ -119,7 +119,7 @@ func TestWhoWantsItsNodesToItself(t *testing.T) {
 		want string
 	}{
 		{"its own tasks share a node", []schedule.Job{lonely("a", 1, 3, "a")}, "+a 0@n1 0@n1 0@n1"},
-		{"each is alone", []schedule.Job{lonely("a", 1, 2, state.AloneEach)}, "+a 0@n1 0@n2"},
+		{"each is alone", []schedule.Job{lonely("a", 1, 2, ledger.AloneEach)}, "+a 0@n1 0@n2"},
 		{"others go elsewhere", []schedule.Job{lonely("a", 1, 1, "a"), waiter("b", 2, single(gpu(1))), waiter("c", 3, single(gpu(1)))}, "+a 0@n1; +b 0@n2; +c 0@n2"},
 		{"those of one user share", []schedule.Job{lonely("a", 1, 1, "user:x"), lonely("b", 2, 1, "user:x"), lonely("c", 3, 1, "user:y")}, "+a 0@n1; +b 0@n1; +c 0@n2"},
 		{"there is none free of others", []schedule.Job{waiter("a", 1, gang(5, gpu(1))), lonely("b", 2, 1, "b")}, "+a 0@n1 0@n1 0@n1 0@n1 0@n2"},
@@ -132,7 +132,7 @@ func TestWhoWantsItsNodesToItself(t *testing.T) {
 	if got := texts(t, s, "b"); !strings.Contains(got, "waits for nodes: needs 1 node, free 0 nodes of 2 nodes (2 of 2 nodes lack it): it wants them to itself") {
 		t.Errorf("b: %s", got)
 	}
-	s = two(lonely("a", 1, 2, state.AloneEach), waiter("b", 2, single(gpu(1))))
+	s = two(lonely("a", 1, 2, ledger.AloneEach), waiter("b", 2, single(gpu(1))))
 	if got := texts(t, s, "b"); !strings.Contains(got, "2 nodes are taken by work that wants them to itself") {
 		t.Errorf("b: %s", got)
 	}
@@ -148,7 +148,7 @@ func TestRoomIsMadeForWhoWantsItToItself(t *testing.T) {
 		j.Held[0].Place.Devices[0].Device = fmt.Sprint("n1-", i)
 		s.Jobs = append(s.Jobs, j)
 	}
-	a := lonely("a", 9, 1, state.AloneEach)
+	a := lonely("a", 9, 1, ledger.AloneEach)
 	a.Priority = 100
 	s.Jobs = append(s.Jobs, a)
 	p := cycle.Cycle(s, schedule.Config{})

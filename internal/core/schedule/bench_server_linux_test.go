@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -146,7 +147,7 @@ func (c *busy) settle() {
 		c.apply(p)
 	}
 	c.live = c.live[:0]
-	for _, id := range state.SortedIDs(c.st.Jobs) {
+	for _, id := range ledger.SortedIDs(c.st.Jobs) {
 		if len(c.st.Jobs[id].Held) > 0 {
 			c.live = append(c.live, id)
 		}

@@ -48,7 +48,7 @@ func (x *shelf) add(n *schedule.Need, r *schedule.Rule, p *schedule.Place, sign 
 	for _, sh := range p.Devices {
 		x.dev[slices.IndexFunc(x.node.Devices, func(d core.Device) bool { return d.ID == sh.Device })] += sign * sh.Milli
 	}
-	for name, count := range partitions(n.MIG) {
+	for name, count := range partitions(n.Extended) {
 		x.mig[name] += sign * count
 	}
 	if r != nil && r.Tags != "" {
@@ -102,10 +102,10 @@ func (x *shelf) over() string {
 
 // milliOn is what need takes of each device of the node.
 func milliOn(n *schedule.Node, need *schedule.Need) int {
-	if need.Share == 0 {
+	if need.GPUMemory == 0 {
 		return need.Milli
 	}
-	return int(max(need.Share*1000/n.Devices[0].Memory, 1))
+	return int(max(need.GPUMemory*1000/n.Devices[0].Memory, 1))
 }
 
 // suits reports whether the node may take the task whatever is free.
@@ -113,10 +113,10 @@ func suits(n *schedule.Node, need *schedule.Need, r *schedule.Rule) bool {
 	if !n.Ready || n.Cordon {
 		return false
 	}
-	if n.MIGStrategy != "" && need.Devices > 0 && (n.MIGStrategy == "mixed" || need.Share > 0 || need.Milli < 1000) {
+	if n.MIGStrategy != "" && need.Devices > 0 && (n.MIGStrategy == "mixed" || need.GPUMemory > 0 || need.Milli < 1000) {
 		return false
 	}
-	if n.Whole && need.Devices > 0 && (need.Share > 0 || need.Milli < 1000) {
+	if n.Whole && need.Devices > 0 && (need.GPUMemory > 0 || need.Milli < 1000) {
 		return false
 	}
 	for _, t := range n.Taints {
@@ -177,11 +177,11 @@ func (x *shelf) places(need *schedule.Need, r *schedule.Rule) []schedule.Place {
 	if !suits(n, need, r) {
 		return nil
 	}
-	p := schedule.Place{Node: n.ID, CPU: need.CPU, Memory: need.Memory, MIG: need.MIG}
+	p := schedule.Place{Node: n.ID, CPU: need.CPU, Memory: need.Memory, Extended: need.Extended}
 	x.cpu, x.mem, x.pods = x.cpu+need.CPU, x.mem+need.Memory, x.pods+1
 	bad := need.CPU > 0 && x.cpu > n.CPU || need.Memory > 0 && x.mem > n.Memory || n.Pods > 0 && x.pods > n.Pods
 	x.cpu, x.mem, x.pods = x.cpu-need.CPU, x.mem-need.Memory, x.pods-1
-	for name, count := range partitions(need.MIG) {
+	for name, count := range partitions(need.Extended) {
 		bad = bad || x.mig[name]+count > n.MIG[name]
 	}
 	if bad {
@@ -224,7 +224,7 @@ func amountOf(need *schedule.Need, p *schedule.Place) quota.Amounts {
 	for _, sh := range p.Devices {
 		a[quota.GPU] += int64(sh.Milli)
 	}
-	for name, count := range partitions(need.MIG) {
+	for name, count := range partitions(need.Extended) {
 		if slices, ok := strings.CutPrefix(name, "mig-"); ok { // else it is no GPU
 			a[quota.GPU] += int64(slices[0]-'0') * 1000 * int64(count)
 		}

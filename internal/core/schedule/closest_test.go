@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -117,8 +118,8 @@ func BenchmarkCloseDevices(b *testing.B) {
 		}
 	}
 	n.Links = core.NewLinks(square)
-	s := state.NewSite(&schedule.Node{Node: n}, nil)
-	a := &state.Ask{Need: schedule.Need{Devices: 4, Milli: 1000}}
+	s := ledger.NewSite(&schedule.Node{Node: n}, nil)
+	a := &ledger.Ask{Need: schedule.Need{Devices: 4, Milli: 1000}}
 	for b.Loop() {
 		if len(s.Closest(a, false)) != 4 {
 			b.Fatal("no place")

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
 	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -16,11 +17,11 @@ import (
 func TestExtendedResourcesAreNoGPUs(t *testing.T) {
 	st := state.NewState(schedule.Config{})
 	for _, name := range []string{"rdma/hca", "example.org/card-2", "example.org/mig-2g.10gb", "1g.example.org/x"} {
-		if a := st.AskOf(schedule.Need{MIG: name + "=3"}, nil, state.Pass{}); a.Slices != 0 || a.Gpus() || len(a.Migs) != 1 || state.Partitioned(a.Need.MIG) {
+		if a := st.AskOf(schedule.Need{Extended: name + "=3"}, nil, ledger.Pass{}); a.Slices != 0 || a.Gpus() || len(a.Migs) != 1 || ledger.Partitioned(a.Need.Extended) {
 			t.Errorf("%s counts for %d thousandths of GPUs", name, a.Slices)
 		}
 	}
-	if a := st.AskOf(schedule.Need{MIG: "2g.10gb=2,rdma/hca=1"}, nil, state.Pass{}); a.Slices != 4000 || len(a.Migs) != 2 || !state.Partitioned(a.Need.MIG) {
+	if a := st.AskOf(schedule.Need{Extended: "2g.10gb=2,rdma/hca=1"}, nil, ledger.Pass{}); a.Slices != 4000 || len(a.Migs) != 2 || !ledger.Partitioned(a.Need.Extended) {
 		t.Errorf("with partitions: %+v", a)
 	}
 	hca := map[string]int{"rdma/hca": 2}
@@ -30,12 +31,12 @@ func TestExtendedResourcesAreNoGPUs(t *testing.T) {
 	none := schedule.Unlimited()
 	none.Quota[quota.GPU], none.Limit[quota.GPU] = 0, 0
 	st.SetQueues([]schedule.Queue{{ID: "q", Default: none}})
-	st.PutJob(schedule.Job{ID: "w", Queue: "q", Shape: schedule.Flat(schedule.Group{Min: 1, Runs: []schedule.Run{{Need: schedule.Need{CPU: 1000, MIG: "rdma/hca=2"}, Count: 1}}})})
+	st.PutJob(schedule.Job{ID: "w", Queue: "q", Shape: schedule.Flat(schedule.Group{Min: 1, Runs: []schedule.Run{{Need: schedule.Need{CPU: 1000, Extended: "rdma/hca=2"}, Count: 1}}})})
 	placed := cycle.Run(st, 1).Placements
 	if len(placed) != 1 {
 		t.Fatalf("where GPUs have a limit of none it is not placed: %+v", placed)
 	}
-	if at := placed[0].Tasks[0].Place; at.Node != "b" || at.MIG != "rdma/hca=2" {
+	if at := placed[0].Tasks[0].Place; at.Node != "b" || at.Extended != "rdma/hca=2" {
 		t.Errorf("it is placed at %+v", at)
 	}
 }
@@ -49,7 +50,7 @@ func TestNodesThatOfferOtherThingsDiffer(t *testing.T) {
 			st.PutNode(schedule.Node{Node: core.Node{ID: core.NodeID(name), Ready: true, CPU: 4000, Devices: []core.Device{{ID: string(rune('a' + i)), Healthy: true}}, MIG: map[string]int{name: 1}}})
 		}
 		st.SetQueues([]schedule.Queue{{ID: "q", Default: schedule.Unlimited()}})
-		plain, one := schedule.Need{CPU: 2000, Devices: 1, Milli: 1000}, schedule.Need{CPU: 1000, Devices: 1, Milli: 1000, MIG: "rdma/hca=1"}
+		plain, one := schedule.Need{CPU: 2000, Devices: 1, Milli: 1000}, schedule.Need{CPU: 1000, Devices: 1, Milli: 1000, Extended: "rdma/hca=1"}
 		st.PutJob(schedule.Job{ID: "w", Queue: "q", Shape: schedule.Flat(
 			schedule.Group{Name: "master", Min: 1, Runs: []schedule.Run{{Need: plain, Count: 1}}}, schedule.Group{Name: "tasks", Min: 1, Runs: []schedule.Run{{Need: one, Count: 1}}},
 		)})

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -38,7 +39,7 @@ func TestPatienceEndsBehindAnyNumberOfTheDisplaced(t *testing.T) {
 		last.Due = now - 2*hour
 		st.PutJob(last)
 		p := cycle.Run(st, now)
-		if len(p.Evictions) != 1 || p.Evictions[0].Cause != cycle.Relieve || p.Evictions[0].For != "longest" {
+		if len(p.Evictions) != 1 || p.Evictions[0].Cause != displace.Relieve || p.Evictions[0].For != "longest" {
 			t.Errorf("with %d displaced in front: %s", displaced, brief(p))
 		}
 		st.DropJob("longest")

@@ -9,6 +9,8 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
 	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
+	"github.com/musterhq/muster/internal/core/schedule/queues"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -56,7 +58,7 @@ func TestEarmarksAddUp(t *testing.T) {
 		for k, a := range accounts(st) {
 			for res, n := range a.Alloc {
 				if limit := a.Limit[res]; fault == "" && !w.Cfg.NoQuota && limit >= 0 && n > max(limit, before[k].Alloc[res]) {
-					fault = fmt.Sprintf("%s has %d of %s, of at most %d; before it had %d", k, n, state.ResourceNames[res], limit, before[k].Alloc[res])
+					fault = fmt.Sprintf("%s has %d of %s, of at most %d; before it had %d", k, n, queues.ResourceNames[res], limit, before[k].Alloc[res])
 				}
 			}
 		}
@@ -78,8 +80,8 @@ func TestEarmarksAddUp(t *testing.T) {
 }
 
 // accounts are those of all queues, by pool and queue.
-func accounts(st *state.State) map[string]state.Account {
-	out := map[string]state.Account{}
+func accounts(st *state.State) map[string]ledger.Account {
+	out := map[string]ledger.Account{}
 	for name, p := range st.Pools {
 		for i := range p.Q {
 			out[name+"/"+string(st.Queues.List[i].ID)] = p.Q[i]

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
@@ -278,12 +279,12 @@ func TestPosition(t *testing.T) {
 func TestReasonsHaveWords(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1 KiB", 1536: "1.5 KiB", 64 * gib: "64 GiB", 1 << 50: "1 PiB"} {
-		if got := schedule.Bytes(n); got != want {
+		if got := amount.Bytes(n); got != want {
 			t.Errorf("%d bytes: %q, want %q", n, got, want)
 		}
 	}
 	for n, want := range map[int64]string{0: "0", 500: "0.5", 1000: "1", 1250: "1.25", 12345: "12.345"} {
-		if got := schedule.Milli(n); got != want {
+		if got := amount.Thousandths(n); got != want {
 			t.Errorf("%d thousandths: %q, want %q", n, got, want)
 		}
 	}

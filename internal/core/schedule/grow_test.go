@@ -52,7 +52,7 @@ func TestGrowthThroughATreeOfSets(t *testing.T) {
 			}
 			st.PutJob(j)
 			var grows, counts []int
-			if all := st.Options(st.Jobs["w"]); len(all) > 0 {
+			if all := st.Jobs["w"].Options(); len(all) > 0 {
 				for _, x := range all[0] {
 					grows, counts = append(grows, x.Group), append(counts, x.Count)
 				}
@@ -60,7 +60,7 @@ func TestGrowthThroughATreeOfSets(t *testing.T) {
 			if !slices.Equal(grows, c.grows) || !slices.Equal(counts, c.counts) {
 				t.Errorf("groups %v grow by %v, want %v by %v", grows, counts, c.grows, c.counts)
 			}
-			if gives, every := st.Shrink(st.Jobs["w"], 0); !slices.Equal(gives, c.gives) || every != c.every {
+			if gives, every := st.Jobs["w"].Shrink(0); !slices.Equal(gives, c.gives) || every != c.every {
 				t.Errorf("it gives up %v, all of it %v; want %v, %v", gives, every, c.gives, c.every)
 			}
 		})

@@ -7,14 +7,14 @@ import (
 
 // Need is what one task needs. Zero fields need nothing.
 type Need struct {
-	Devices int    // GPUs
-	Milli   int    // of each, thousandths; 1000 is a whole one
-	Share   int64  // instead of Milli: bytes of the memory of each
-	Type    string // the product must contain this, whatever the case
-	CPU     int64  // thousandths of cores
-	Memory  int64  // bytes
-	MIG     string // partitions, and whatever else is counted, by name: "1g.5gb=2,2g.10gb=1", sorted
-	Never   bool   // a task of a kind that is never placed
+	Devices   int    // GPUs
+	Milli     int    // of each, thousandths; 1000 is a whole one
+	GPUMemory int64  `json:"Share"` // instead of Milli: bytes of the memory of each; files of faults keep their keys
+	Type      string // the product must contain this, whatever the case
+	CPU       int64  // thousandths of cores
+	Memory    int64  // bytes
+	Extended  string `json:"MIG"` // extended resources, partitions among them: whatever is counted by name, "1g.5gb=2,rdma/hca=1", sorted
+	Never     bool   // a task of a kind that is never placed
 }
 
 // Rule is where a task may go beside what it needs.
@@ -164,11 +164,11 @@ type Held struct {
 
 // Place is one task's room on a node.
 type Place struct {
-	Node    core.NodeID
-	Devices []core.Share
-	CPU     int64
-	Memory  int64
-	MIG     string
+	Node     core.NodeID
+	Devices  []core.Share
+	CPU      int64
+	Memory   int64
+	Extended string `json:"MIG"`
 }
 
 // Wants is how many tasks the group has still to place.

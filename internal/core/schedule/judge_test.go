@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/core/schedule/state"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
 // judge says what is wrong with a plan for a world; empty: nothing.
@@ -226,13 +226,13 @@ func (g *judge) task(j *schedule.Job, t *schedule.Placed, need *schedule.Need, r
 	if len(j.Pools) > 0 && !slices.Contains(j.Pools, n.Pool) {
 		g.fault("%s may not be in pool %s", j.ID, n.Pool)
 	}
-	if t.Place.CPU != need.CPU || t.Place.Memory != need.Memory || t.Place.MIG != need.MIG || len(t.Place.Devices) != need.Devices {
+	if t.Place.CPU != need.CPU || t.Place.Memory != need.Memory || t.Place.Extended != need.Extended || len(t.Place.Devices) != need.Devices {
 		g.fault("%s needs %+v and gets %+v", j.ID, *need, t.Place)
 	}
 	seen := map[string]bool{}
 	for _, sh := range t.Place.Devices {
 		i := slices.IndexFunc(n.Devices, func(d core.Device) bool { return d.ID == sh.Device })
-		if i < 0 || seen[sh.Device] || !n.Devices[i].Healthy || sh.Milli != milliOn(n, need) || !state.Typed(n.Devices[i].Product, need.Type) {
+		if i < 0 || seen[sh.Device] || !n.Devices[i].Healthy || sh.Milli != milliOn(n, need) || !ledger.Typed(n.Devices[i].Product, need.Type) {
 			g.fault("%s needs %+v and gets %+v of %s", j.ID, *need, sh, n.ID)
 		}
 		seen[sh.Device] = true

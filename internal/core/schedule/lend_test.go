@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
 	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/queues"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -64,7 +65,7 @@ func missing(st *state.State) map[string]int64 {
 		p := st.Pools[name]
 		kept, _ := st.Kept(p, -1)
 		for r, n := range kept {
-			out[fmt.Sprintf("%s in %s", state.ResourceNames[r], name)] = max(n-p.Free[r], 0)
+			out[fmt.Sprintf("%s in %s", queues.ResourceNames[r], name)] = max(n-p.Free[r], 0)
 		}
 	}
 	return out

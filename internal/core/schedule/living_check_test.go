@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
 )
 
 func (w *vw) check(plan *schedule.Plan) {
@@ -147,7 +147,7 @@ func (w *vw) check(plan *schedule.Plan) {
 			if by.Queue == j.Queue {
 				w.fault("evict", "reclaim within %s", j.Queue)
 			}
-		case cycle.Relieve:
+		case displace.Relieve:
 			if w.now-j.Started < w.cfg.Quantum || by.Due > w.now {
 				w.fault("evict", "relieve of %s started %d ago, %s due in %d", e.ID, w.now-j.Started, by.ID, by.Due-w.now)
 			}

@@ -36,6 +36,7 @@ type vw struct {
 	stats   *vstats
 	log     []string
 	plan    *schedule.Plan
+	record  func(*schedule.Plan) // is told every plan before it is put into effect
 }
 
 type vstats struct{ cycles, placements, evictions, promises, checksWC, checksVict, fresh int }
@@ -222,7 +223,7 @@ func (w *vw) arrival() {
 		need.Milli = []int{250, 500, 700}[w.IntN(3)]
 	}
 	if need.Devices == 1 && need.Milli == 1000 && w.one(8) {
-		need.Milli, need.Share = 0, 20<<30
+		need.Milli, need.GPUMemory = 0, 20<<30
 	}
 	var rule *schedule.Rule
 	if w.one(8) {

@@ -123,6 +123,9 @@ func (w *vw) cycles() {
 		}
 		plan := cycle.Run(w.st, w.now)
 		w.stats.cycles++
+		if w.record != nil {
+			w.record(plan)
+		}
 		if w.IntN(3) == 0 {
 			w.stats.fresh++
 			other := cycle.Run(w.fresh(), w.now)

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -85,7 +86,7 @@ func (w *vw) needless(plan *schedule.Plan) {
 		c.PutJob(j)
 		p := cycle.Run(c, w.now)
 		if slices.ContainsFunc(p.Placements, func(x schedule.Placement) bool { return x.ID == e.For }) {
-			if e.Cause != cycle.Relieve && w.undue(e, after, p.Placements) {
+			if e.Cause != displace.Relieve && w.undue(e, after, p.Placements) {
 				continue
 			}
 			if w.isBooked(plan, e.For, p.Placements) {

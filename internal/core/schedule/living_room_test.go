@@ -61,8 +61,8 @@ func roomOn(n *schedule.Node, need schedule.Need, now, soon *vbook) int {
 		dev[d.ID] = max(now.dev[d.ID], soon.dev[d.ID])
 	}
 	milli := need.Milli
-	if need.Share > 0 {
-		milli = int(need.Share * 1000 / (80 << 30))
+	if need.GPUMemory > 0 {
+		milli = int(need.GPUMemory * 1000 / (80 << 30))
 	}
 	for {
 		cpu += need.CPU
@@ -168,8 +168,8 @@ func (w *vw) conserve(plan *schedule.Plan) {
 				continue
 			}
 			milli := int64(need.Milli)
-			if need.Share > 0 {
-				milli = need.Share * 1000 / (80 << 30)
+			if need.GPUMemory > 0 {
+				milli = need.GPUMemory * 1000 / (80 << 30)
 			}
 			more := quota.Amounts{int64(min) * int64(need.Devices) * milli, int64(min) * need.CPU, int64(min) * need.Memory}
 			ok := true

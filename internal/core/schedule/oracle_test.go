@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -182,9 +183,9 @@ func TestPreemptionAgainstEveryArrangement(t *testing.T) {
 			possible++
 			left := 0
 			for _, e := range plan.Evictions {
-				left += state.Bit(!e.Moves)
+				left += ledger.Bit(!e.Moves)
 			}
-			more += state.Bit(left > least)
+			more += ledger.Bit(left > least)
 		}
 	}
 	t.Logf("for %d of %d more left than the fewest that had to (%.1f %%): the least important leave first, however many that takes", more, possible, 100*float64(more)/float64(possible))

@@ -124,8 +124,8 @@ func (g *judge) mayHave(j *schedule.Job, pool string, groups []int) bool {
 			p := schedule.Place{CPU: r.Need.CPU, Memory: r.Need.Memory}
 			for range r.Need.Devices {
 				milli := r.Need.Milli
-				if r.Need.Share > 0 && smallest > 0 {
-					milli = int(max(r.Need.Share*1000/smallest, 1))
+				if r.Need.GPUMemory > 0 && smallest > 0 {
+					milli = int(max(r.Need.GPUMemory*1000/smallest, 1))
 				}
 				p.Devices = append(p.Devices, core.Share{Milli: milli})
 			}

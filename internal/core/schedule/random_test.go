@@ -175,9 +175,9 @@ func (m *maker) need() schedule.Need {
 	switch m.IntN(8) {
 	case 0:
 	case 1:
-		n.MIG = []string{"mig-1g.5gb=1", "mig-2g.10gb=1", "mig-1g.5gb=1,mig-2g.10gb=1"}[m.IntN(3)]
+		n.Extended = []string{"mig-1g.5gb=1", "mig-2g.10gb=1", "mig-1g.5gb=1,mig-2g.10gb=1"}[m.IntN(3)]
 	case 2:
-		n.Devices, n.Share = 1+m.IntN(2), int64(5+5*m.IntN(6))<<30
+		n.Devices, n.GPUMemory = 1+m.IntN(2), int64(5+5*m.IntN(6))<<30
 	case 3, 4:
 		n.Devices, n.Milli = 1+m.IntN(2), []int{250, 300, 500, 700}[m.IntN(4)]
 	default:
@@ -187,7 +187,7 @@ func (m *maker) need() schedule.Need {
 		n.Type = []string{"h100", "A100"}[m.IntN(2)]
 	}
 	if n.CPU == 1000 { // draws nothing, too
-		n.MIG = strings.TrimPrefix(n.MIG+",rdma/hca-2=1", ",")
+		n.Extended = strings.TrimPrefix(n.Extended+",rdma/hca-2=1", ",")
 	}
 	return n
 }

@@ -3,6 +3,8 @@ package schedule
 import (
 	"fmt"
 	"time"
+
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // parts says what is free where parts of GPUs are asked for.
@@ -11,16 +13,16 @@ func (r Reason) parts() string {
 	if r.Type != "" {
 		kind = r.Type + " "
 	}
-	asks := fmt.Sprintf("%s of a %sGPU", Milli(r.Part), kind)
+	asks := fmt.Sprintf("%s of a %sGPU", amount.Thousandths(r.Part), kind)
 	if r.Needed > 1 {
-		asks = fmt.Sprintf("%s of %d %sGPUs each", Milli(r.Part), r.Needed, kind)
+		asks = fmt.Sprintf("%s of %d %sGPUs each", amount.Thousandths(r.Part), r.Needed, kind)
 	}
 	if r.Token == Fragmented {
-		return fmt.Sprintf("free %s %sGPU in all is enough for the %s that it needs, but in parts of at most %s", Milli(r.FreeParts), kind, asks, Milli(r.LargestPart))
+		return fmt.Sprintf("free %s %sGPU in all is enough for the %s that it needs, but in parts of at most %s", amount.Thousandths(r.FreeParts), kind, asks, amount.Thousandths(r.LargestPart))
 	}
-	out := fmt.Sprintf("waits for gpu: needs %s, free %s of %s", asks, Milli(r.FreeParts), r.Amount(r.Total))
+	out := fmt.Sprintf("waits for gpu: needs %s, free %s of %s", asks, amount.Thousandths(r.FreeParts), r.Amount(r.Total))
 	if r.LargestPart > 0 && r.LargestPart < r.FreeParts {
-		out += ", in parts of at most " + Milli(r.LargestPart)
+		out += ", in parts of at most " + amount.Thousandths(r.LargestPart)
 	}
 	return out
 }

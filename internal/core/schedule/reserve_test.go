@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -98,7 +99,7 @@ func TestThoseWhoHadMostMakeRoomForWhoWaitedTooLong(t *testing.T) {
 		t.Errorf("before it is due: %+v", p)
 	}
 	p := cycle.Run(st, 20*hour)
-	if len(p.Evictions) != 1 || p.Evictions[0].ID != "old" || p.Evictions[0].Cause != cycle.Relieve || len(p.Promises) != 1 {
+	if len(p.Evictions) != 1 || p.Evictions[0].ID != "old" || p.Evictions[0].Cause != displace.Relieve || len(p.Promises) != 1 {
 		t.Errorf("%+v", p)
 	}
 }

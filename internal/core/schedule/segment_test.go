@@ -9,8 +9,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
-	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // drawnSegments is a small world in which one gang with segments waits.
@@ -100,7 +100,7 @@ func TestSegmentsAreFoundWhereThereAreAny(t *testing.T) {
 		if found != nil {
 			started++
 			for _, g := range j.Shape.Groups {
-				segments += state.Bit(g.Segment > 0)
+				segments += ledger.Bit(g.Segment > 0)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ func TestManySegmentsFitByArithmetic(t *testing.T) {
 						Labels: map[string]string{"block": fmt.Sprint(b), "rack": fmt.Sprint(k)}}}
 					for d := range 8 {
 						n.Devices = append(n.Devices, core.Device{ID: fmt.Sprintf("%s-%d", n.ID, d), Index: d, Product: "NVIDIA H100", Memory: 40 << 30, Healthy: true})
-						n.OtherMilli = append(n.OtherMilli, 1000*state.Bit(d < used))
+						n.OtherMilli = append(n.OtherMilli, 1000*ledger.Bit(d < used))
 					}
 					free += 8 - used
 					s.Nodes = append(s.Nodes, n)
@@ -150,7 +150,7 @@ func TestManySegmentsFitByArithmetic(t *testing.T) {
 		if fault := strings.Join(judged(&world{Snap: s, Cfg: schedule.Config{NoQuota: true}}, plan), "; "); fault != "" {
 			t.Fatalf("seed %d: %s", seed, fault)
 		}
-		yes += state.Bit(fits)
+		yes += ledger.Bit(fits)
 	}
 	if yes < cases/10 || yes > cases*9/10 {
 		t.Errorf("%d of %d fit: the draw proves little", yes, cases)
@@ -176,10 +176,10 @@ func TestPlansWithSegmentsAreSound(t *testing.T) {
 			t.Fatalf("seed %d: %s\n%s", seed, fault, w.text())
 		}
 		for _, p := range plan.Placements {
-			placed += state.Bit(mine[p.ID])
+			placed += ledger.Bit(mine[p.ID])
 		}
 		for _, e := range plan.Evictions {
-			evicted += state.Bit(mine[e.For])
+			evicted += ledger.Bit(mine[e.For])
 		}
 	}
 	if placed < 300 || evicted < 30 {

@@ -41,11 +41,11 @@ func (k *Key) shape(sets []Set, groups []Group) {
 }
 
 func (k *Key) Need(n *Need) {
-	for _, x := range [...]int64{int64(n.Devices), int64(n.Milli), n.Share, n.CPU, n.Memory, digit(n.Never)} {
+	for _, x := range [...]int64{int64(n.Devices), int64(n.Milli), n.GPUMemory, n.CPU, n.Memory, digit(n.Never)} {
 		k.Number(x)
 	}
 	k.Text(n.Type)
-	k.Text(n.MIG)
+	k.Text(n.Extended)
 }
 
 func (k *Key) topology(t *Topology) {

@@ -13,7 +13,9 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
 	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
+	"github.com/musterhq/muster/internal/core/schedule/queues"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -21,7 +23,7 @@ import (
 func said(st *state.State) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "journal %d scopes %d running %v\n", len(st.Log), len(st.Scopes), st.Running)
-	for _, name := range state.SortedKeys(st.Pools) {
+	for _, name := range ledger.SortedKeys(st.Pools) {
 		p := st.Pools[name]
 		if len(p.Sites) == 0 {
 			continue
@@ -29,7 +31,7 @@ func said(st *state.State) string {
 		fmt.Fprintf(&b, "pool %s total %v free %v moving %d\n", name, p.Total, p.Free, p.Moving)
 		for _, s := range p.Sites {
 			fmt.Fprintf(&b, " %s now %v soon %v legacy %d tags", s.Node.ID, s.Now, s.Soon, s.Legacy)
-			for _, k := range state.SortedKeys(s.Tags) {
+			for _, k := range ledger.SortedKeys(s.Tags) {
 				if s.Tags[k] != 0 {
 					fmt.Fprintf(&b, " %s:%d", k, s.Tags[k])
 				}
@@ -51,7 +53,7 @@ func said(st *state.State) string {
 		slices.Sort(leaving)
 		fmt.Fprintf(&b, " leaving %v\n", leaving)
 	}
-	for _, id := range state.SortedIDs(st.Jobs) {
+	for _, id := range ledger.SortedIDs(st.Jobs) {
 		j := st.Jobs[id]
 		fmt.Fprintf(&b, "job %s active %v placed %v standing %d now %v lane %v holds", id, j.Active, j.Placed, j.Standing, j.PlacedNow, j.JobClass != nil && slices.Contains(j.JobClass.Jobs, j))
 		for _, h := range j.Holds {
@@ -65,7 +67,7 @@ func said(st *state.State) string {
 	}
 	var users []string
 	for k, u := range st.Users {
-		if u != (state.Held{}) {
+		if u != (queues.Held{}) {
 			users = append(users, fmt.Sprint(k, u))
 		}
 	}
@@ -82,11 +84,11 @@ func said(st *state.State) string {
 // ranked is, of every ask in every pool, the site that the state would choose;
 // and the one that it finds by looking at all.
 func ranked(st *state.State) (kept, searched string) {
-	asks := state.SortedKeys(st.Asks)
+	asks := ledger.SortedKeys(st.Asks.All)
 	for _, name := range st.PoolNames() {
 		p := st.Pools[name]
 		for _, key := range asks {
-			a := st.Asks[key]
+			a := st.Asks.All[key]
 			if place.Social(a) || a.Need.Never {
 				continue
 			}
@@ -97,7 +99,7 @@ func ranked(st *state.State) (kept, searched string) {
 	return kept, searched
 }
 
-func siteName(s *state.Site) string {
+func siteName(s *ledger.Site) string {
 	if s == nil {
 		return "none"
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // Token names why a job waits. Tokens are API; texts are made from the data.
@@ -143,9 +144,9 @@ type Block struct {
 func (r Reason) Amount(n int64) string {
 	switch r.Resource {
 	case "cpu":
-		return Milli(n) + " CPU"
+		return amount.Thousandths(n) + " CPU"
 	case "memory":
-		return Bytes(n) + " memory"
+		return amount.Bytes(n) + " memory"
 	case "gpu":
 		kind := "GPU"
 		if n != 1 {
@@ -174,7 +175,7 @@ func (r Reason) named() bool {
 // QuotaAmount is an amount of a quota.
 func (r Reason) QuotaAmount(n int64) string {
 	if r.Resource == "gpu" {
-		return Milli(n) + " GPU"
+		return amount.Thousandths(n) + " GPU"
 	}
 	return r.Amount(n)
 }
@@ -409,27 +410,4 @@ type Explanation struct {
 type Check struct {
 	What string `json:"what"` // queue, priority, limits, quota, size, nodes, topology, gpu, cpu, memory
 	Note string `json:"note,omitempty"`
-}
-
-func Milli(n int64) string {
-	if n%1000 == 0 {
-		return fmt.Sprint(n / 1000)
-	}
-	return strings.TrimRight(fmt.Sprintf("%d.%03d", n/1000, n%1000), "0")
-}
-
-func Bytes(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, words := float64(n), []string{"KiB", "MiB", "GiB", "TiB", "PiB"}
-	word := ""
-	for _, w := range words {
-		if v < unit {
-			break
-		}
-		v, word = v/unit, w
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") + " " + word
 }

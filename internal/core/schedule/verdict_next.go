@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/core/amount"
 )
 
 // Act says who can end a reason for waiting.
@@ -202,7 +204,7 @@ func (r Reason) spared() string {
 	if r.Unsaved == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s GPUs are held by work that makes no checkpoints: it would begin anew, and is ended only for more important work, or for what a project is entitled to by its quota", Milli(r.Unsaved))
+	return fmt.Sprintf("; %s GPUs are held by work that makes no checkpoints: it would begin anew, and is ended only for more important work, or for what a project is entitled to by its quota", amount.Thousandths(r.Unsaved))
 }
 
 // beyond is what helps who asks for more than a limit or a quota in all, for
@@ -216,7 +218,7 @@ func (r Reason) beyond() string {
 	if most > 0 {
 		out += fmt.Sprintf("ask for at most %s", r.QuotaAmount(most))
 		if r.Resource == "gpu" && most < 1000 {
-			out += fmt.Sprintf(" (--gpus %s)", Milli(most))
+			out += fmt.Sprintf(" (--gpus %s)", amount.Thousandths(most))
 		}
 		out += ", "
 	}

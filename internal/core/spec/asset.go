@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // The kinds of assets: parts of documents that are kept under names.
@@ -31,24 +32,6 @@ func AssetWord(kind string) string { return cmp.Or(assetWords[kind], kind) }
 // AssetKinds are all kinds, in the order in which they are told of.
 func AssetKinds() []string {
 	return []string{AssetTemplate, AssetEnvironment, AssetCompute, AssetDataSource, AssetDataVolume}
-}
-
-// SplitAsset reads NAME or NAME@VERSION; version 0 is the present one.
-func SplitAsset(ref string) (name string, version int, ok bool) {
-	name, digits, at := strings.Cut(ref, "@")
-	if !at {
-		return name, 0, name != ""
-	}
-	n, err := strconv.Atoi(digits)
-	return name, n, err == nil && n > 0 && name != "" && digits[0] != '+'
-}
-
-func assetForm(s string) (problem, hint string) {
-	name, _, ok := SplitAsset(s)
-	if !ok || !Named(name) {
-		return fmt.Sprintf("%q is not the name of an asset", shorten(s)), "write NAME, or NAME@3 for version 3"
-	}
-	return "", ""
 }
 
 // MadeOf begins the annotations of a workload that say of which assets it was
@@ -79,7 +62,7 @@ func (p *Piece) String() string { return AssetWord(p.Kind) + " " + p.Ref() }
 
 // Take finds what is kept as one of the kinds of assets under NAME or
 // NAME@VERSION.
-type Take func(kind, ref string) (Piece, error)
+type Resolve func(kind, ref string) (Piece, error)
 
 // Assets are those that a document is laid over.
 type Assets struct{ Template, Environment, Compute string }
@@ -126,7 +109,7 @@ func (o Origins) Of(path string) *Piece {
 
 // explain says of each error which asset has said what is wrong, since whoever
 // reads it has not written it.
-func (o Origins) explain(errs Errors) Errors {
+func (o Origins) explain(errs codec.Errors) codec.Errors {
 	for i, e := range errs {
 		p := o.Of(e.Path)
 		if p == nil {
@@ -142,12 +125,12 @@ func (o Origins) explain(errs Errors) Errors {
 // template builds upon, the template, the environment and the compute resource
 // that are named beside it. What is named takes the place of what the template
 // would build upon.
-func Compose(a Assets, take Take) (*Document, error) {
+func Compose(a Assets, take Resolve) (*Document, error) {
 	base, _, err := compose(a, take)
 	return base, err
 }
 
-func compose(a Assets, take Take) (*Document, Origins, error) {
+func compose(a Assets, take Resolve) (*Document, Origins, error) {
 	var under, over []Piece
 	add := func(to *[]Piece, kind, ref string) error {
 		if ref == "" {
@@ -194,9 +177,9 @@ func compose(a Assets, take Take) (*Document, Origins, error) {
 }
 
 // find is take for the field at path, whose text may not even be a name.
-func find(take Take, path, kind, ref string) (Piece, error) {
+func find(take Resolve, path, kind, ref string) (Piece, error) {
 	if problem, hint := assetForm(ref); problem != "" {
-		return Piece{}, Errors{{Path: path, Value: shorten(ref), Problem: problem, Hint: hint}}
+		return Piece{}, codec.Errors{{Path: path, Value: codec.Shorten(ref), Problem: problem, Hint: hint}}
 	}
 	return take(kind, ref)
 }
@@ -212,12 +195,12 @@ func (d *Document) note(kind, ref string) {
 // Assemble is the document that d stands for: what its assets say, with what it
 // says itself over that, and its data beside it. It names no assets any more, and
 // says in its annotations which they were.
-func Assemble(d *Document, take Take) (*Document, error) {
+func Assemble(d *Document, take Resolve) (*Document, error) {
 	out, _, err := assemble(d, take)
 	return out, err
 }
 
-func assemble(d *Document, take Take) (*Document, Origins, error) {
+func assemble(d *Document, take Resolve) (*Document, Origins, error) {
 	own := d.WithoutAssets()
 	base, from, err := compose(d.Assets(), take)
 	if err != nil {

@@ -117,7 +117,7 @@ func TestAssetsThatDoNotGoTogether(t *testing.T) {
 		"environment: To_rch\ncommand: a":                                                              `environment: "To_rch" is not the name of an asset`,
 		"compute: half@x\ncommand: a":                                                                  `compute: "half@x" is not the name of an asset`,
 	} {
-		_, err := spec.LoadWith([]byte(text), spec.Assets{}, func(*spec.Document) spec.Take { return shelf.take })
+		_, err := spec.LoadWith([]byte(text), spec.Assets{}, func(*spec.Document) spec.Resolve { return shelf.take })
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v\nwant %s", text, err, want)
 		}
@@ -139,14 +139,14 @@ func TestADocumentOfAssetsIsCheckedTwice(t *testing.T) {
 		}
 	}
 	beside := spec.Assets{Template: "tune", Compute: "big"}
-	doc, err := spec.LoadWith([]byte("compute: half"), beside, func(*spec.Document) spec.Take { return shelf.take })
+	doc, err := spec.LoadWith([]byte("compute: half"), beside, func(*spec.Document) spec.Resolve { return shelf.take })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if doc.Resources.GPU.Count != 8 {
 		t.Errorf("what is named beside a document does not hold: %s", spec.YAML(doc))
 	}
-	if _, err := spec.LoadWith([]byte("template: tune\nworkers: 3"), spec.Assets{}, func(*spec.Document) spec.Take { return shelf.take }); err == nil || !strings.Contains(err.Error(), "workers: is for kind distributed") {
+	if _, err := spec.LoadWith([]byte("template: tune\nworkers: 3"), spec.Assets{}, func(*spec.Document) spec.Resolve { return shelf.take }); err == nil || !strings.Contains(err.Error(), "workers: is for kind distributed") {
 		t.Errorf("what its assets leave wrong: %v", err)
 	}
 }

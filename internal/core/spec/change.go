@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Change is one field in which a document differs from another. Values are
@@ -91,10 +92,10 @@ func DocumentOf(f Fields) (*Document, error) {
 		d.UseNumber()
 		var v any
 		if err := d.Decode(&v); err != nil {
-			return nil, FieldError{Path: path, Problem: "is not JSON: " + err.Error()}
+			return nil, codec.FieldError{Path: path, Problem: "is not JSON: " + err.Error()}
 		}
 		at := tree
-		names := root().parts(path)
+		names := root().Parts(path)
 		for _, name := range names[:len(names)-1] {
 			if below, ok := at[name].(map[string]any); ok {
 				at = below
@@ -112,55 +113,14 @@ func DocumentOf(f Fields) (*Document, error) {
 	return Parse(data)
 }
 
-// parts are the names along a path of Fields: keys of maps may hold dots.
-func (f *field) parts(path string) []string {
-	var names []string
-	for at := f; ; {
-		if at.kind != fieldObject {
-			return append(names, path)
-		}
-		name, rest, more := strings.Cut(path, ".")
-		next := at.byName[name]
-		if !more || next == nil {
-			return append(names, path)
-		}
-		names, path, at = append(names, name), rest, next
-	}
-}
-
 // FieldsOf are the fields of a document; nil has none.
 func FieldsOf(d *Document) Fields {
 	out := Fields{}
 	if d != nil {
 		n, _ := d.tree()
-		root().leaves(&n, "", out)
+		root().Leaves(&n, "", out)
 	}
 	return out
-}
-
-// leaves puts the values of what n holds under their paths.
-func (f *field) leaves(n *node, path string, into Fields) {
-	put := func(path string, n *node) { into[path] = appendJSON(nil, n) }
-	switch {
-	case f.kind == fieldObject && n.kind == nodeMap:
-		for i, name := range n.keys {
-			if c := f.byName[name]; c != nil {
-				c.leaves(&n.items[i], join(path, name), into)
-			}
-		}
-	case f.kind == fieldObject && n.scalar() && f.short != nil: // gpu: 2 stands for gpu.count
-		name := f.short.name
-		if f.part != nil && strings.ContainsAny(n.text, ".eE") {
-			name = f.part.name
-		}
-		put(join(path, name), n)
-	case (f.kind == fieldTextMap || f.kind == fieldCounts || f.kind == fieldParameters) && n.kind == nodeMap:
-		for i, name := range n.keys {
-			put(join(path, name), &n.items[i])
-		}
-	default:
-		put(path, n)
-	}
 }
 
 // Effect is when a change of a field of a workload that exists comes to hold.
@@ -240,7 +200,7 @@ func EffectOf(kind lifecycle.Kind, path string) Effect {
 		return EffectNever
 	case slices.Contains(liveFields, name):
 		return EffectLive
-	case kind == lifecycle.Inference:
+	case kind.Replicated():
 		return EffectRolling
 	default:
 		return EffectAttempt

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 const needsImage = "needs an image"
@@ -73,7 +75,7 @@ func (v *validator) secrets(paths map[string]string) {
 		path := fmt.Sprintf("secrets[%d]", i)
 		at, key, problem := path+".env", s.Env, "is also the variable of "
 		if s.Env == "" { // by its type, which is known later; twice the same secret is twice the same variable
-			at, key, problem = path, "secret "+s.Name, fmt.Sprintf("%q stands without env also at ", shorten(s.Name))
+			at, key, problem = path, "secret "+s.Name, fmt.Sprintf("%q stands without env also at ", codec.Shorten(s.Name))
 		}
 		switch earlier, twice := variables[key]; {
 		case s.Name == "" && s.Env == "": // said already
@@ -129,7 +131,7 @@ func (v *validator) volume(path string, o *Volume, paths map[string]string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Config)) {
 		if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || len(name) > maxFileName {
-			v.fail(join(path+".config", shorten(name)), name, fmt.Sprintf("%q is not a file's name", shorten(name)), fmt.Sprintf("write a plain name without '/', at most %d bytes", maxFileName))
+			v.fail(codec.Join(path+".config", codec.Shorten(name)), name, fmt.Sprintf("%q is not a file's name", codec.Shorten(name)), fmt.Sprintf("write a plain name without '/', at most %d bytes", maxFileName))
 		}
 	}
 	if v.image() {

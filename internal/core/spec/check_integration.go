@@ -4,23 +4,25 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // integrations checks that each is one thing, and what git is told.
 func (v *validator) integrations() {
-	item := root().byName["integrations"].item
+	item := root().ByName["integrations"].Item
 	for i := range v.doc.Integrations {
 		in := &v.doc.Integrations[i]
 		path := fmt.Sprintf("integrations[%d]", i)
 		var given []string
-		for _, c := range item.fields {
-			if !reflect.ValueOf(in).Elem().Field(c.index).IsZero() {
-				given = append(given, c.name)
+		for _, c := range item.Fields {
+			if !reflect.ValueOf(in).Elem().Field(c.Index).IsZero() {
+				given = append(given, c.Name)
 			}
 		}
 		switch len(given) {
 		case 0:
-			v.fail(path, "", "says nothing", "add one of "+strings.Join(item.names, ", "), item.names...)
+			v.fail(path, "", "says nothing", "add one of "+strings.Join(item.Names, ", "), item.Names...)
 		case 1:
 		default:
 			v.fail(path, "", "holds "+strings.Join(given, ", "), "make each an item of its own; they are done in their order")
@@ -34,7 +36,7 @@ func (v *validator) integrations() {
 func (v *validator) git(path string, g *Git) {
 	short := isRepository(g.Repo)
 	if g.Repo != "" && !short && !isClonable(g.Repo) {
-		v.fail(path+".repo", g.Repo, fmt.Sprintf("%q is no repository", shorten(g.Repo)), "write ORG/REPO, an absolute path, or a URL that begins with https://, http://, ssh://, file:// or git@HOST:")
+		v.fail(path+".repo", g.Repo, fmt.Sprintf("%q is no repository", codec.Shorten(g.Repo)), "write ORG/REPO, an absolute path, or a URL that begins with https://, http://, ssh://, file:// or git@HOST:")
 	}
 	if isClonable(g.Repo) {
 		if g.Host != "" {
@@ -45,13 +47,13 @@ func (v *validator) git(path string, g *Git) {
 		}
 	}
 	if g.Host != "" && !isHost(g.Host) {
-		v.fail(path+".host", g.Host, fmt.Sprintf("%q is not a host's name", shorten(g.Host)), "write it like gitlab.com")
+		v.fail(path+".host", g.Host, fmt.Sprintf("%q is not a host's name", codec.Shorten(g.Host)), "write it like gitlab.com")
 	}
 	if g.Branch != "" && (blank(g.Branch) || g.Branch[0] == '-') { // git would take it for an option
-		v.fail(path+".branch", g.Branch, fmt.Sprintf("%q is not the name of a branch or tag", shorten(g.Branch)), "write it like main, without white space and not beginning with '-'")
+		v.fail(path+".branch", g.Branch, fmt.Sprintf("%q is not the name of a branch or tag", codec.Shorten(g.Branch)), "write it like main, without white space and not beginning with '-'")
 	}
 	if c := strings.ToLower(g.Commit); c != "" && (len(c) < 4 || len(c) > 64 || !isHex(c)) {
-		v.fail(path+".commit", g.Commit, fmt.Sprintf("%q is not a commit", shorten(g.Commit)), "write 4 to 64 hexadecimal digits; branch takes the names of branches and tags")
+		v.fail(path+".commit", g.Commit, fmt.Sprintf("%q is not a commit", codec.Shorten(g.Commit)), "write 4 to 64 hexadecimal digits; branch takes the names of branches and tags")
 	}
 }
 
@@ -63,7 +65,7 @@ func isRepository(s string) bool {
 			return false
 		}
 		for i := range len(p) {
-			if !alnum(p[i]) && strings.IndexByte(".-_", p[i]) < 0 {
+			if !codec.Alnum(p[i]) && strings.IndexByte(".-_", p[i]) < 0 {
 				return false
 			}
 		}

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // service checks what inference says about its replicas, checks and what is
 // made of results.
 func (v *validator) service() {
 	d := v.doc
-	if v.kind == lifecycle.Inference {
+	if v.kind.Replicated() {
 		v.inference()
 	}
 	names := map[string]int{}

@@ -6,16 +6,13 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
-
-// maxTasks is the number of tasks of the largest workload.
-const maxTasks = 100_000
 
 // tasks checks how many there are and in what they differ.
 func (v *validator) tasks() {
 	d := v.doc
-	if v.kind == lifecycle.Distributed {
+	if v.kind.Ranked() {
 		if d.Workers == 0 {
 			v.fail("workers", "", "is missing", "write how many tasks the gang has, such as: workers: 2")
 		}
@@ -27,7 +24,7 @@ func (v *validator) tasks() {
 			v.resources("master.resources", d.Master.Resources, v.image())
 		}
 	}
-	if v.kind == lifecycle.Training && d.Array != nil {
+	if v.kind.Batch() && v.kind.Single() && d.Array != nil {
 		v.array(d.Array)
 	}
 	v.slurm()
@@ -64,14 +61,14 @@ func (v *validator) grid(a *Array) bool {
 	}
 	variables := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(a.Grid)) {
-		path := join("array.grid", shorten(name))
+		path := codec.Join("array.grid", codec.Shorten(name))
 		v.values(path, a.Grid[name])
 		key := Variable(name)
 		if !variable(key) {
-			v.fail(path, name, fmt.Sprintf("its variable would be %q, which is no variable's name", shorten(key)), "begin it with a letter or '_'")
+			v.fail(path, name, fmt.Sprintf("its variable would be %q, which is no variable's name", codec.Shorten(key)), "begin it with a letter or '_'")
 		}
 		if earlier, twice := variables[key]; twice {
-			v.fail(path, name, fmt.Sprintf("has the same variable as %s, %s", shorten(earlier), key), "rename one of the two")
+			v.fail(path, name, fmt.Sprintf("has the same variable as %s, %s", codec.Shorten(earlier), key), "rename one of the two")
 		}
 		variables[key] = name
 	}
@@ -90,17 +87,55 @@ func (v *validator) grid(a *Array) bool {
 }
 
 func (v *validator) values(path string, list any) {
-	n, ok := nodeOf(list)
+	n, ok := codec.NodeOf(list)
 	switch {
 	case !ok: // said already
-	case n.kind != nodeList:
-		v.fail(path, n.text, n.found()+", expected a list of values", "write it as a list, such as: [0.1, 0.01]")
-	case len(n.items) == 0:
+	case n.Kind != codec.NodeList:
+		v.fail(path, n.Text, n.Found()+", expected a list of values", "write it as a list, such as: [0.1, 0.01]")
+	case len(n.Items) == 0:
 		v.fail(path, "", "has no values", "write at least one, or remove it")
 	}
-	for i := range n.items {
-		if n.kind == nodeList && n.items[i].kind == nodeList {
+	for i := range n.Items {
+		if n.Kind == codec.NodeList && n.Items[i].Kind == codec.NodeList {
 			v.fail(fmt.Sprintf("%s[%d]", path, i), "", "is a list", "write a text, number, true, false or a map; lists of values do not lie in each other")
 		}
+	}
+}
+
+// slurm checks what a batch script is told.
+func (v *validator) slurm() {
+	d := v.doc
+	s := d.Slurm
+	if s == nil {
+		return
+	}
+	if d.Framework != "" && d.Framework != "env" {
+		v.fail("slurm", "", "cannot stand beside framework "+codec.Shorten(d.Framework), "remove one of the two; srun starts the ranks")
+	}
+	if d.Elastic() {
+		v.fail("slurm", "", "is not for a gang whose size changes", "remove minWorkers, or slurm")
+	}
+	if s.Indexes != "" {
+		switch all, err := ParseIndexes(s.Indexes); {
+		case err != nil:
+			e := err.(codec.FieldError)
+			v.fail("slurm.indexes", s.Indexes, e.Problem, e.Hint)
+		case d.Array == nil:
+			v.fail("slurm.indexes", s.Indexes, "are for arrays", "remove them, or write array")
+		case len(all) != d.Size():
+			v.fail("slurm.indexes", s.Indexes, fmt.Sprintf("are %d, but the array has %d tasks", len(all), d.Size()), "write as many as completions says")
+		}
+	}
+	if _, err := UnpackEnvironment(s.Environment); err != nil {
+		v.fail("slurm.environment", "", err.Error(), "leave it out: submitting the document fills it in")
+	}
+	if s.Signal != "" {
+		if _, _, _, err := ParseSignal(s.Signal); err != nil {
+			e := err.(codec.FieldError)
+			v.fail("slurm.signal", s.Signal, e.Problem, e.Hint)
+		}
+	}
+	if s.Tasks > 0 && d.Gang() && s.Tasks < d.Workers {
+		v.fail("slurm.tasks", strconv.Itoa(s.Tasks), fmt.Sprintf("%d are fewer than the %d nodes", s.Tasks, d.Workers), "write at least one for each")
 	}
 }

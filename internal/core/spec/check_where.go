@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // where checks on which nodes the tasks may be.
@@ -15,16 +15,16 @@ func (v *validator) where() {
 	d := v.doc
 	for i, pool := range d.Pools {
 		if earlier := slices.Index(d.Pools[:i], pool); earlier >= 0 && pool != "" {
-			v.fail(fmt.Sprintf("pools[%d]", i), pool, fmt.Sprintf("%q is also pools[%d]", shorten(pool), earlier), "write each pool once, the one to be tried first in front")
+			v.fail(fmt.Sprintf("pools[%d]", i), pool, fmt.Sprintf("%q is also pools[%d]", codec.Shorten(pool), earlier), "write each pool once, the one to be tried first in front")
 		}
 	}
 	for i, name := range d.Clusters {
 		if earlier := slices.Index(d.Clusters[:i], name); earlier >= 0 && name != "" {
-			v.fail(fmt.Sprintf("clusters[%d]", i), name, fmt.Sprintf("%q is also clusters[%d]", shorten(name), earlier), "write each cluster once")
+			v.fail(fmt.Sprintf("clusters[%d]", i), name, fmt.Sprintf("%q is also clusters[%d]", codec.Shorten(name), earlier), "write each cluster once")
 		}
 	}
 	if kind, given := d.NodeSelector[NodeTypeLabel]; given && d.NodeType != "" && kind != d.NodeType {
-		v.fail("nodeType", d.NodeType, fmt.Sprintf("is not %q, which nodeSelector demands of the same label, %s", shorten(kind), NodeTypeLabel), "keep one of the two")
+		v.fail("nodeType", d.NodeType, fmt.Sprintf("is not %q, which nodeSelector demands of the same label, %s", codec.Shorten(kind), NodeTypeLabel), "keep one of the two")
 	}
 	for i := range d.NodeAffinity {
 		v.term(fmt.Sprintf("nodeAffinity[%d]", i), &d.NodeAffinity[i])
@@ -70,14 +70,14 @@ func (v *validator) term(path string, t *NodeTerm) {
 		value, given, field = v.doc.NodeType, true, "nodeType"
 	}
 	if given && !t.Allows(value, true) {
-		v.fail(path, t.Key, fmt.Sprintf("excludes %q, the value of %s that %s demands", shorten(value), shorten(t.Key), field), "no node could fit both; change one of the two")
+		v.fail(path, t.Key, fmt.Sprintf("excludes %q, the value of %s that %s demands", codec.Shorten(value), codec.Shorten(t.Key), field), "no node could fit both; change one of the two")
 	}
 }
 
 // together checks what tasks demand of each other's places.
 func (v *validator) together() {
 	d := v.doc
-	if v.kind == lifecycle.Training && d.Array == nil {
+	if v.kind.Batch() && v.kind.Single() && d.Array == nil {
 		for _, f := range []struct{ name, key string }{{"near", d.Near}, {"apart", d.Apart}} {
 			if f.key != "" {
 				v.fail(f.name, f.key, "is about several tasks; this workload has one", "remove it, or write array or kind: distributed")
@@ -92,10 +92,10 @@ func (v *validator) together() {
 	if d.Apart == d.Near {
 		v.fail("apart", d.Apart, "is the same label as near, within which all tasks must be", hint)
 	}
-	if v.kind == lifecycle.Distributed && d.Apart == d.Topology.Required {
+	if v.kind.Ranked() && d.Apart == d.Topology.Required {
 		v.fail("apart", d.Apart, "is the same label as topology.required, within which all tasks must be", hint)
 	}
-	if v.kind == lifecycle.Distributed && d.Apart == d.Topology.Segment.Required {
+	if v.kind.Ranked() && d.Apart == d.Topology.Segment.Required {
 		v.fail("apart", d.Apart, "is the same label as topology.segment.required, within which all tasks of a segment must be", hint)
 	}
 }
@@ -133,7 +133,7 @@ func (v *validator) elastic() {
 // selector checks labels that nodes must have.
 func (v *validator) selector(path string, m map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		at := join(path, shorten(key))
+		at := codec.Join(path, codec.Shorten(key))
 		if problem, hint := labelKeyForm(key); problem != "" {
 			v.fail(at, key, problem, hint)
 		}

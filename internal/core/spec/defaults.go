@@ -2,18 +2,16 @@ package spec
 
 import (
 	"reflect"
-
-	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // Defaults fills in what the author left out. Doing it again changes nothing,
 // and what was written as zero stays zero.
 func (d *Document) Defaults() {
-	if a := d.Autoscale; a != nil && d.Replicas == nil && d.Kind == lifecycle.Inference {
+	if a := d.Autoscale; a != nil && d.Replicas == nil && d.Kind.Replicated() {
 		n := max(1, a.Min) // what it would be scaled to at once
 		d.Replicas = &n
 	}
-	d.fill(root(), reflect.ValueOf(d).Elem())
+	root().Fill(reflect.ValueOf(d).Elem(), func() string { return string(d.Kind) }, d.zeros)
 	d.Resources.GPU.complete()
 	if m := d.Master; m != nil && m.Resources != nil {
 		m.Resources.GPU.complete()
@@ -37,24 +35,5 @@ func WithDefaults(d *Document) *Document {
 	return c
 }
 
-func (d *Document) fill(f *field, v reflect.Value) {
-	for _, c := range f.filled {
-		fv := v.Field(c.index)
-		switch {
-		case !c.isFor(d.Kind): // kind is the first field
-		case c.kind == fieldObject && !c.pointer:
-			d.fill(c, fv)
-		case c.kind == fieldObject && !fv.IsNil():
-			d.fill(c, fv.Elem())
-		case !c.fallback.IsValid() || !fv.IsZero() || d.zeros&c.bit != 0 && c.bit != 0:
-		case c.pointer:
-			fv.Set(reflect.New(c.typ))
-			fv.Elem().Set(c.fallback)
-		default:
-			fv.Set(c.fallback)
-		}
-	}
-}
-
 // priorityBit is that of the priority among those that were written as zero.
-func priorityBit() uint64 { return root().byName["priority"].bit }
+func priorityBit() uint64 { return root().ByName["priority"].Bit }

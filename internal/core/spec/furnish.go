@@ -5,12 +5,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // furnish puts what the data sources and data volumes of d say beside what d
 // says itself. Lists get longer; of a variable or a secret what the document
 // says holds. Two that would lie at one place are refused.
-func (d *Document) furnish(take Take, from Origins) error {
+func (d *Document) furnish(take Resolve, from Origins) error {
 	if len(d.Data) == 0 {
 		return nil
 	}
@@ -51,7 +53,7 @@ func (d *Document) furnish(take Take, from Origins) error {
 	// Clones come before what the document does on its nodes, which may need them.
 	d.Integrations = slices.Concat(clones, d.Integrations)
 	d.note(AssetData, strings.Join(refs, ","))
-	return f.errs.orNil()
+	return f.errs.OrNil()
 }
 
 // furnisher is a document that is given data.
@@ -60,7 +62,7 @@ type furnisher struct {
 	from   Origins
 	places map[string]string // by path in the container: whose it is
 	own    map[string]string // variables that the document says
-	errs   Errors
+	errs   codec.Errors
 }
 
 func place(path string) string { return strings.TrimRight(path, "/") }
@@ -68,7 +70,7 @@ func place(path string) string { return strings.TrimRight(path, "/") }
 func (f *furnisher) volumes(i int, use DataUse, p *Piece) {
 	at := fmt.Sprintf("data[%d]", i)
 	if n := len(p.Document.Volumes); use.Path != "" && n != 1 {
-		f.errs.add(FieldError{Path: at + ".path", Value: use.Path, Problem: fmt.Sprintf("%s has %d volumes, and one path is for one", p, n), Hint: "leave path out, and change it in the " + AssetWord(p.Kind)})
+		f.errs.Add(codec.FieldError{Path: at + ".path", Value: use.Path, Problem: fmt.Sprintf("%s has %d volumes, and one path is for one", p, n), Hint: "leave path out, and change it in the " + AssetWord(p.Kind)})
 		return
 	}
 	for _, v := range p.Document.Volumes {
@@ -77,7 +79,7 @@ func (f *furnisher) volumes(i int, use DataUse, p *Piece) {
 		}
 		v.ReadOnly = v.ReadOnly || use.ReadOnly || p.ReadOnly
 		if who, taken := f.places[place(v.Path)]; taken {
-			f.errs.add(FieldError{Path: at + ".path", Value: v.Path, Problem: fmt.Sprintf("%s lies at %s, where %s has something already", p, v.Path, who), Hint: fmt.Sprintf("give it another place, as {name: %s, path: /elsewhere}, or leave one of the two out", use.Name)})
+			f.errs.Add(codec.FieldError{Path: at + ".path", Value: v.Path, Problem: fmt.Sprintf("%s lies at %s, where %s has something already", p, v.Path, who), Hint: fmt.Sprintf("give it another place, as {name: %s, path: /elsewhere}, or leave one of the two out", use.Name)})
 			continue
 		}
 		f.places[place(v.Path)] = p.String()
@@ -93,7 +95,7 @@ func (f *furnisher) variables(i int, p *Piece) {
 			continue
 		}
 		if was, twice := f.doc.Env[name]; twice && was != value {
-			f.errs.add(FieldError{Path: fmt.Sprintf("data[%d].name", i), Value: p.Name, Problem: fmt.Sprintf("%s sets %s otherwise than %s", p, name, f.from.Of("env."+name)), Hint: "say in env which value holds, or leave one of the two out"})
+			f.errs.Add(codec.FieldError{Path: fmt.Sprintf("data[%d].name", i), Value: p.Name, Problem: fmt.Sprintf("%s sets %s otherwise than %s", p, name, f.from.Of("env."+name)), Hint: "say in env which value holds, or leave one of the two out"})
 			continue
 		}
 		if f.doc.Env == nil {

@@ -2,8 +2,9 @@ package spec
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // GPU is what one task needs of GPUs: whole ones, the same part of each of
@@ -160,77 +161,27 @@ func (g *GPU) complete() {
 	}
 }
 
-var gpuType = reflect.TypeFor[GPU]()
-
-// devices completes what was read of n. That there are no GPUs of which
-// something is taken can be seen only here.
-func (d *decoder) devices(f *field, n *node, g *GPU) {
+// Complete fills in of how many GPUs a part is, when g was read of n. That there are
+// none of which something is taken can be seen only here.
+func (g *GPU) Complete(n *codec.Node) (refused int, e codec.FieldError) {
 	before := g.Count
 	g.complete()
-	if before == g.Count || n.kind != nodeMap {
-		return
+	if before == g.Count || n.Kind != codec.NodeMap {
+		return -1, e
 	}
-	for i, key := range n.keys {
-		if key == "count" && n.items[i].kind == nodeNumber {
-			d.fail(n.at[i], f.at(d.indexes)+".count", FieldError{Value: n.items[i].text, Problem: "is 0 beside share or memory", Hint: "write of how many GPUs, or leave it out for one"})
+	for i, key := range n.Keys {
+		if key == "count" && n.Items[i].Kind == codec.NodeNumber {
+			return i, codec.FieldError{Value: n.Items[i].Text, Problem: "is 0 beside share or memory", Hint: "write of how many GPUs, or leave it out for one"}
 		}
 	}
+	return -1, e
 }
 
-// shortened is n, which g was written to, without the number that complete
+// Shorten is n, which g was written to, without the number that complete
 // fills in.
-func (g *GPU) shortened(n node) node {
-	if k := g.Kind(); g.Count == 1 && (k == ShareGPU || k == MemoryGPU) && len(n.keys) > 0 && n.keys[0] == "count" {
-		n.keys, n.items = n.keys[1:], n.items[1:]
+func (g *GPU) Shorten(n codec.Node) codec.Node {
+	if k := g.Kind(); g.Count == 1 && (k == ShareGPU || k == MemoryGPU) && len(n.Keys) > 0 && n.Keys[0] == "count" {
+		n.Keys, n.Items = n.Keys[1:], n.Items[1:]
 	}
 	return n
-}
-
-// gpu checks that GPUs are asked for in one way.
-func (v *validator) gpu(path string, g *GPU) {
-	if g.Type != "" && g.Kind() == NoGPU {
-		v.fail(path+".count", "0", "is missing beside type", "write how many, such as: count: 1")
-	}
-	if g.Share > 0 && g.Memory > 0 {
-		v.fail(path+".memory", g.Memory.String(), "cannot stand beside share", "keep one of the two: a part of each GPU, or bytes of it")
-	}
-	v.burst(path, g)
-	if g.MIG == "" {
-		return
-	}
-	for _, other := range []struct {
-		name  string
-		given bool
-	}{{"count", g.Count != 0}, {"share", g.Share != 0}, {"memory", g.Memory != 0}} {
-		if other.given {
-			v.fail(path+".mig", string(g.MIG), "cannot stand beside "+other.name, "remove one of the two; how many partitions there are is said in mig, such as: mig: {1g.10gb: 2}")
-			return
-		}
-	}
-}
-
-// burst checks what may be used beyond a part.
-func (v *validator) burst(path string, g *GPU) {
-	for _, l := range []struct {
-		name, part       string
-		limit, of        int64
-		text, ofText     string
-		example, instead string
-	}{
-		{"shareLimit", "share", int64(g.ShareLimit), int64(g.Share), g.ShareLimit.String(), g.Share.String(), "0.5", "memoryLimit"},
-		{"memoryLimit", "memory", int64(g.MemoryLimit), int64(g.Memory), g.MemoryLimit.String(), g.Memory.String(), "8Gi", "shareLimit"},
-	} {
-		at := path + "." + l.name
-		switch {
-		case l.limit == 0:
-		case g.MIG != "":
-			v.fail(at, l.text, "cannot stand beside mig: a partition has a fixed size", "remove it, or ask for "+l.part+" instead of mig")
-		case l.of == 0 && (g.Share > 0 || g.Memory > 0):
-			v.fail(at, l.text, "is not for this part of a GPU, which is not asked for by "+l.part, "write "+l.instead)
-		case l.of == 0:
-			v.fail(at, l.text, "has no "+l.part+" beside it: nothing is promised that it could go beyond", "write what is promised, such as: "+l.part+": "+l.example+", or remove it")
-		case l.limit < l.of:
-			v.fail(at, l.text, "is less than "+l.part+", "+l.ofText, "write "+l.ofText+" or more, or remove it: the limit is then the "+l.part+" itself")
-		}
-	}
 }

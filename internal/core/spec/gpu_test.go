@@ -3,6 +3,8 @@ package spec
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 func TestGPUsInEveryForm(t *testing.T) {
@@ -52,9 +54,9 @@ func TestGPUsInEveryForm(t *testing.T) {
 		}
 		n, _ := d.tree()
 		written := "{}"
-		for i, key := range n.keys {
+		for i, key := range n.Keys {
 			if key == "resources" {
-				written = string(appendJSON(nil, &n.items[i].items[0]))
+				written = string(codec.AppendJSON(nil, &n.Items[i].Items[0]))
 			}
 		}
 		if written != c.back {

@@ -3,6 +3,8 @@ package spec
 import (
 	"fmt"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 const maxTag = 128
@@ -11,31 +13,31 @@ const imageLike = "write it like ghcr.io/acme/train:1.4"
 
 // imageForm checks [HOST[:PORT]/]REPOSITORY[:TAG][@DIGEST].
 func imageForm(s string) (problem, hint string) {
-	quoted := fmt.Sprintf("%q", shorten(s))
+	quoted := fmt.Sprintf("%q", codec.Shorten(s))
 	if blank(s) {
 		return quoted + " is not an image's name", imageLike
 	}
 	if i := strings.Index(s, "://"); i >= 0 {
-		return quoted + " begins with a scheme", "remove " + shorten(s[:i+3])
+		return quoted + " begins with a scheme", "remove " + codec.Shorten(s[:i+3])
 	}
 	name, digest, has := strings.Cut(s, "@")
 	if has && !isDigest(digest) {
-		return fmt.Sprintf("%q is not a digest", shorten(digest)), "write it as sha256: and 64 hexadecimal digits after the '@'"
+		return fmt.Sprintf("%q is not a digest", codec.Shorten(digest)), "write it as sha256: and 64 hexadecimal digits after the '@'"
 	}
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		if tag := name[i+1:]; !isTag(tag) {
-			return fmt.Sprintf("%q is not a tag", shorten(tag)), fmt.Sprintf("use at most %d letters, digits and '_', '-', '.' after the ':', beginning with none of the last two", maxTag)
+			return fmt.Sprintf("%q is not a tag", codec.Shorten(tag)), fmt.Sprintf("use at most %d letters, digits and '_', '-', '.' after the ':', beginning with none of the last two", maxTag)
 		}
 		name = name[:i]
 	}
 	if first, rest, has := strings.Cut(name, "/"); has && (first == "localhost" || strings.ContainsAny(first, ".:")) {
 		if !isHost(first) {
-			return fmt.Sprintf("%q is not a registry's host", shorten(first)), imageLike
+			return fmt.Sprintf("%q is not a registry's host", codec.Shorten(first)), imageLike
 		}
 		name = rest
 	}
 	if low := strings.ToLower(name); low != name {
-		return fmt.Sprintf("%q has upper-case letters", shorten(name)), didYouMean(shorten(strings.Replace(s, name, low, 1)))
+		return fmt.Sprintf("%q has upper-case letters", codec.Shorten(name)), codec.DidYouMean(codec.Shorten(strings.Replace(s, name, low, 1)))
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		if !isRepositoryPart(part) {
@@ -48,7 +50,7 @@ func imageForm(s string) (problem, hint string) {
 // targetForm is imageForm for what is pushed: its digest is not known before.
 func targetForm(s string) (problem, hint string) {
 	if i := strings.IndexByte(s, '@'); i >= 0 {
-		return fmt.Sprintf("%q has a digest", shorten(s)), "write a name and a tag; the digest is known once it is pushed"
+		return fmt.Sprintf("%q has a digest", codec.Shorten(s)), "write a name and a tag; the digest is known once it is pushed"
 	}
 	return imageForm(s)
 }
@@ -67,7 +69,7 @@ func isHex(s string) bool {
 
 func isTag(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; !alnum(c) && c != '_' && (i == 0 || c != '.' && c != '-') {
+		if c := s[i]; !codec.Alnum(c) && c != '_' && (i == 0 || c != '.' && c != '-') {
 			return false
 		}
 	}
@@ -76,7 +78,7 @@ func isTag(s string) bool {
 
 func isHost(s string) bool {
 	host, port, has := strings.Cut(s, ":")
-	if d, rest := digits(port); has && (d == "" || rest != "" || len(d) > 5) {
+	if d, rest := codec.Digits(port); has && (d == "" || rest != "" || len(d) > 5) {
 		return false
 	}
 	return host != "" && word(host, "-.", 253)
@@ -90,7 +92,7 @@ func isRepositoryPart(s string) bool {
 	}
 	for i := 1; i < len(s); i++ {
 		a, b := s[i-1], s[i]
-		between := !alnum(a) && !alnum(b)
+		between := !codec.Alnum(a) && !codec.Alnum(b)
 		if between && (a != b || a == '.') || i > 1 && b == '_' && a == '_' && s[i-2] == '_' {
 			return false
 		}

@@ -4,40 +4,43 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/core/spec/schema"
 )
 
 // JSONSchema returns the schema of a document as JSON Schema 2020-12, which is
 // what OpenAPI 3.1 embeds. The caller owns the result.
 func JSONSchema() map[string]any {
-	s := root().jsonSchema()
+	s := jsonSchema(root())
 	s["title"] = "Workload"
 	return s
 }
 
-func (f *field) jsonSchema() map[string]any {
-	s := f.jsonType()
-	if f.doc != "" {
-		s["description"] = f.doc
+func jsonSchema(f *schema.Field) map[string]any {
+	s := jsonType(f)
+	if f.Doc != "" {
+		s["description"] = f.Doc
 	}
-	if len(f.enum) > 0 && f.kind == fieldText {
-		s["enum"] = anyOf(f.enum)
+	if len(f.Enum) > 0 && f.Kind == schema.Text {
+		s["enum"] = anyOf(f.Enum)
 	}
-	if f.fallback.IsValid() {
-		s["default"] = f.literal(f.fallbackText)
+	if f.Fallback.IsValid() {
+		s["default"] = literal(f, f.FallbackText)
 	}
-	if f.example != "" {
-		s["examples"] = []any{f.literal(f.example)}
+	if f.Example != "" {
+		s["examples"] = []any{literal(f, f.Example)}
 	}
 	return s
 }
 
-func (f *field) integerSchema() map[string]any {
+func integerSchema(f *schema.Field) map[string]any {
 	s := map[string]any{"type": "integer"}
-	if f.lowest != "" {
-		s["minimum"] = f.lower
+	if f.Lowest != "" {
+		s["minimum"] = f.Lower
 	}
-	if f.highest != "" {
-		s["maximum"] = f.upper
+	if f.Highest != "" {
+		s["maximum"] = f.Upper
 	}
 	return s
 }
@@ -51,17 +54,17 @@ func anyOf(words []string) []any {
 }
 
 // literal is a tag's text as the JSON value that a document would hold.
-func (f *field) literal(text string) any {
+func literal(f *schema.Field, text string) any {
 	switch {
 	case strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{"):
-		n, _ := readYAML([]byte(text))
-		return n.any()
-	case f.kind == fieldInt, f.short != nil && numeric(text):
-		n, _ := integer(text)
+		n, _ := codec.ReadYAML([]byte(text))
+		return n.Any()
+	case f.Kind == schema.Int, f.Short != nil && codec.Numeric(text):
+		n, _ := codec.Integer(text)
 		return n
-	case f.kind == fieldBool:
-		return isTrue(text)
-	case f.typ == shareType || f.typ == shareLimitType:
+	case f.Kind == schema.Bool:
+		return codec.IsTrue(text)
+	case f.Typ == shareType || f.Typ == shareLimitType:
 		return json.Number(text)
 	default:
 		return text
@@ -115,42 +118,42 @@ func plainValue() map[string]any {
 	return map[string]any{"type": []any{"string", "number", "boolean"}}
 }
 
-func (f *field) jsonType() map[string]any {
-	switch f.kind {
-	case fieldText:
+func jsonType(f *schema.Field) map[string]any {
+	switch f.Kind {
+	case schema.Text:
 		s := map[string]any{"type": "string"}
-		if f.form == "name" {
+		if f.Form == "name" {
 			s["pattern"], s["maxLength"] = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`, MaxName
 		}
 		return s
-	case fieldInt:
-		return f.integerSchema()
-	case fieldBool:
+	case schema.Int:
+		return integerSchema(f)
+	case schema.Bool:
 		return map[string]any{"type": "boolean"}
-	case fieldTexts:
+	case schema.Texts:
 		items := plainValue()
-		if len(f.enum) > 0 {
-			items = map[string]any{"type": "string", "enum": anyOf(f.enum)}
+		if len(f.Enum) > 0 {
+			items = map[string]any{"type": "string", "enum": anyOf(f.Enum)}
 		}
 		return map[string]any{"type": "array", "items": items}
-	case fieldInts:
-		return map[string]any{"type": "array", "items": f.integerSchema()}
-	case fieldList:
-		return map[string]any{"type": "array", "items": f.item.jsonType()}
-	case fieldTextMap:
+	case schema.Ints:
+		return map[string]any{"type": "array", "items": integerSchema(f)}
+	case schema.List:
+		return map[string]any{"type": "array", "items": jsonType(f.Item)}
+	case schema.TextMap:
 		return map[string]any{"type": "object", "additionalProperties": plainValue()}
-	case fieldCounts:
-		return map[string]any{"type": "object", "additionalProperties": f.integerSchema()}
-	case fieldParameters:
+	case schema.Counts:
+		return map[string]any{"type": "object", "additionalProperties": integerSchema(f)}
+	case schema.Parameters:
 		return map[string]any{"type": "object", "additionalProperties": true}
-	case fieldScalar:
-		return scalarSchemas[f.typ.Name()]()
+	case schema.Scalar:
+		return scalarSchemas[f.Typ.Name()]()
 	}
 	properties, required := map[string]any{}, []any{}
-	for _, c := range f.fields {
-		properties[c.name] = c.jsonSchema()
-		if c.required {
-			required = append(required, c.name)
+	for _, c := range f.Fields {
+		properties[c.Name] = jsonSchema(c)
+		if c.Required {
+			required = append(required, c.Name)
 		}
 	}
 	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
@@ -158,10 +161,10 @@ func (f *field) jsonType() map[string]any {
 		s["required"] = required
 	}
 	switch {
-	case f.part != nil:
-		return map[string]any{"oneOf": []any{f.short.jsonType(), f.part.jsonType(), s}}
-	case f.short != nil:
-		return map[string]any{"oneOf": []any{f.short.jsonType(), s}}
+	case f.Part != nil:
+		return map[string]any{"oneOf": []any{jsonType(f.Short), jsonType(f.Part), s}}
+	case f.Short != nil:
+		return map[string]any{"oneOf": []any{jsonType(f.Short), s}}
 	}
 	return s
 }

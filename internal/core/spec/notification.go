@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/nearest"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Notification is one receiver that is told of statuses.
@@ -64,7 +65,7 @@ func (n *Notification) Check() (field, value, problem, hint string) {
 	}
 	for field, url := range map[string]string{"webhook": n.Webhook, "slack": n.Slack} {
 		if len(url) > urlLongest {
-			return field, shorten(url), fmt.Sprintf("has %d bytes, more than %d", len(url), urlLongest), "let the receiver know the rest by itself"
+			return field, codec.Shorten(url), fmt.Sprintf("has %d bytes, more than %d", len(url), urlLongest), "let the receiver know the rest by itself"
 		}
 	}
 	if len(n.On) > onMost {
@@ -91,11 +92,11 @@ func (n *Notification) Check() (field, value, problem, hint string) {
 		}
 	}
 	if n.Email != "" && !Address(n.Email) {
-		return "email", n.Email, fmt.Sprintf("%q is not one plain address", shorten(n.Email)), "write it like ana@example.com"
+		return "email", n.Email, fmt.Sprintf("%q is not one plain address", codec.Shorten(n.Email)), "write it like ana@example.com"
 	}
 	for i, word := range n.On {
 		if !StatusKnown(word) {
-			return fmt.Sprintf("on[%d]", i), word, fmt.Sprintf("%q is no status", shorten(word)), statusHint(word)
+			return fmt.Sprintf("on[%d]", i), word, fmt.Sprintf("%q is no status", codec.Shorten(word)), statusHint(word)
 		}
 	}
 	return "", "", "", ""
@@ -109,7 +110,7 @@ func Address(s string) bool {
 		return false
 	}
 	for i := range len(local) {
-		if c := local[i]; !letter(c) && !digit(c) && !strings.ContainsRune(".!#$%&'*+-/=?^_`{|}~", rune(c)) {
+		if c := local[i]; !codec.Letter(c) && !codec.Digit(c) && !strings.ContainsRune(".!#$%&'*+-/=?^_`{|}~", rune(c)) {
 			return false
 		}
 	}
@@ -180,7 +181,7 @@ func statusHint(word string) string {
 	}
 	all = append(all, string(lifecycle.DeadlineNear), string(lifecycle.DeadlineAtRisk), string(lifecycle.DeadlineMissed))
 	if near := nearest.Word(word, all); near != "" {
-		return didYouMean(near)
+		return codec.DidYouMean(near)
 	}
 	return "muster lifecycle shows the phases; beside them there are DeadlineNear, DeadlineAtRisk, DeadlineMissed and the words of " + dialectNames()
 }
@@ -202,7 +203,7 @@ func CheckLabels(labels map[string]string) (field, problem, hint string) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		if _, problem, hint = labelForm(k, labels[k]); problem != "" {
-			return join("labels", shorten(k)), problem, hint
+			return codec.Join("labels", codec.Shorten(k)), problem, hint
 		}
 	}
 	return "", "", ""
@@ -210,21 +211,3 @@ func CheckLabels(labels map[string]string) (field, problem, hint string) {
 
 // notificationsMost bounds what one step of a workload can set off.
 const notificationsMost = 20
-
-func (v *validator) notifications() {
-	if n := len(v.doc.Notifications); n > notificationsMost {
-		v.fail("notifications", fmt.Sprint(n), fmt.Sprintf("are %d, more than %d", n, notificationsMost), "let one receiver pass it on")
-		return
-	}
-	for i := range v.doc.Notifications {
-		field, value, problem, hint := v.doc.Notifications[i].Check()
-		if problem == "" {
-			continue
-		}
-		path := fmt.Sprintf("notifications[%d]", i)
-		if field != "" {
-			path += "." + field
-		}
-		v.fail(path, value, problem, hint)
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 func TestNotifications(t *testing.T) {
@@ -41,7 +42,7 @@ func TestNotifications(t *testing.T) {
 // explained is an error with its hints.
 func explained(err error) string {
 	out := err.Error()
-	if all, ok := err.(spec.Errors); ok {
+	if all, ok := err.(codec.Errors); ok {
 		for _, e := range all {
 			out += " " + e.Hint
 		}

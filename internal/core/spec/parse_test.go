@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 func mustParse(t *testing.T, text string) *Document {
@@ -129,7 +131,7 @@ func TestGoldenErrors(t *testing.T) {
 func TestErrorsCarryTheirParts(t *testing.T) {
 	t.Parallel()
 	_, err := Parse([]byte("command: ls\nresources:\n  gpuu: 1\n"))
-	var errs Errors
+	var errs codec.Errors
 	if !errors.As(err, &errs) || len(errs) != 1 {
 		t.Fatalf("%v", err)
 	}
@@ -142,12 +144,12 @@ func TestErrorsCarryTheirParts(t *testing.T) {
 func TestAllProblemsAreReportedUpToABound(t *testing.T) {
 	t.Parallel()
 	_, err := Parse([]byte("nam: a\nkind: [b]\nworkers: two\nenv: {A: [1]}\n"))
-	var errs Errors
+	var errs codec.Errors
 	if !errors.As(err, &errs) || len(errs) != 4 {
 		t.Errorf("%v", err)
 	}
 	_, err = Parse([]byte(strings.Repeat("x: 1\n", 5000)))
-	if !errors.As(err, &errs) || len(errs) != maxErrors {
+	if !errors.As(err, &errs) || len(errs) != codec.MaxErrors {
 		t.Errorf("%d problems", len(errs))
 	}
 }
@@ -169,7 +171,7 @@ func TestHostileDocumentsAreRefused(t *testing.T) {
 		"json depth": {`{"parameters":` + strings.Repeat("[", 300_000), "64 deep"},
 		"dashes":     {strings.Repeat("- ", 400_000), "64 deep"},
 		"keys":       {"parameters:\n" + strings.Repeat("  a: 1\n", 100_000), "more than 10000 keys"},
-		"huge":       {"# " + strings.Repeat("x", maxBytes), "at most 1048576"},
+		"huge":       {"# " + strings.Repeat("x", codec.MaxBytes), "at most 1048576"},
 		"documents":  {strings.Repeat("---\na: 1\n", 50_000), "several documents"},
 		"json list":  {`{"parameters":{"a":[` + strings.Repeat("1,", 300_000) + "1]}}", "more than 100000 values"},
 		"yaml list":  {"parameters: {a: [" + strings.Repeat("1,", 250_000) + "1]}", "more than 100000 values"},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // assetFields are what an asset of a kind may say; of a kind that is not here,
@@ -26,7 +28,7 @@ func AssetFields(kind string) []string { return slices.Clone(assetFields[kind]) 
 
 // CheckPart refuses what an asset of a kind cannot say. It fails with Errors.
 func CheckPart(doc *Document, kind string) error {
-	var errs Errors
+	var errs codec.Errors
 	seen := map[string]bool{}
 	allowed := assetFields[kind]
 	for path, value := range FieldsOf(doc) {
@@ -37,21 +39,21 @@ func CheckPart(doc *Document, kind string) error {
 		seen[name] = true
 		switch {
 		case slices.Contains(ownFields, name):
-			errs.add(FieldError{Path: name, Value: string(value), Problem: "is each workload's own", Hint: "leave it out; namePrefix makes names"})
+			errs.Add(codec.FieldError{Path: name, Value: string(value), Problem: "is each workload's own", Hint: "leave it out; namePrefix makes names"})
 		case name == AssetTemplate:
-			errs.add(FieldError{Path: name, Value: string(value), Problem: "is not for what is kept: a template builds upon no other", Hint: "leave it out, and say what the other says"})
+			errs.Add(codec.FieldError{Path: name, Value: string(value), Problem: "is not for what is kept: a template builds upon no other", Hint: "leave it out, and say what the other says"})
 		case allowed != nil && !slices.Contains(allowed, name):
-			errs.add(FieldError{Path: name, Value: string(value), Problem: "is no part of " + article(AssetWord(kind)), Allowed: AssetFields(kind), Hint: "put it into " + article(AssetWord(kindFor(name)))})
+			errs.Add(codec.FieldError{Path: name, Value: string(value), Problem: "is no part of " + article(AssetWord(kind)), Allowed: AssetFields(kind), Hint: "put it into " + article(AssetWord(kindFor(name)))})
 		}
 	}
 	if len(seen) == 0 {
-		errs.add(FieldError{Problem: "it says nothing", Hint: "give at least one field, such as " + cmp.Or(firstFields[kind], "image")})
+		errs.Add(codec.FieldError{Problem: "it says nothing", Hint: "give at least one field, such as " + cmp.Or(firstFields[kind], "image")})
 	}
 	if len(errs) == 0 && allowed != nil {
 		errs = checkAsset(doc, kind, seen)
 	}
-	slices.SortFunc(errs, func(a, b FieldError) int { return strings.Compare(a.Path, b.Path) })
-	return errs.orNil()
+	slices.SortFunc(errs, func(a, b codec.FieldError) int { return strings.Compare(a.Path, b.Path) })
+	return errs.OrNil()
 }
 
 var firstFields = map[string]string{AssetCompute: "resources", AssetDataSource: "volumes", AssetDataVolume: "volumes"}
@@ -74,7 +76,7 @@ func kindFor(field string) string {
 }
 
 // checkAsset finds what no document could make right again.
-func checkAsset(doc *Document, kind string, says map[string]bool) (errs Errors) {
+func checkAsset(doc *Document, kind string, says map[string]bool) (errs codec.Errors) {
 	whole := doc.Clone() // what others say of a workload is not what is judged here
 	if whole.Command.String() == "" {
 		whole.Command = Command{Argv: []string{"true"}} // to which arguments can be appended
@@ -84,24 +86,24 @@ func checkAsset(doc *Document, kind string, says map[string]bool) (errs Errors) 
 	}
 	for _, e := range Validate(WithDefaults(whole)) {
 		if name, _, _ := strings.Cut(e.Path, "."); says[name[:len(name)-len(indexOf(name))]] {
-			errs.add(e)
+			errs.Add(e)
 		}
 	}
 	switch kind {
 	case AssetDataSource:
 		for i, g := range doc.Integrations {
 			if g.Git == nil {
-				errs.add(FieldError{Path: fmt.Sprintf("integrations[%d]", i), Problem: "brings no data: of a data source's integrations there is git alone", Hint: "put it into an environment"})
+				errs.Add(codec.FieldError{Path: fmt.Sprintf("integrations[%d]", i), Problem: "brings no data: of a data source's integrations there is git alone", Hint: "put it into an environment"})
 			}
 		}
 		if len(doc.Volumes)+len(doc.Integrations)+len(doc.Secrets) == 0 {
-			errs.add(FieldError{Path: "volumes", Problem: "is missing: it brings no data", Hint: "write volumes with hostPath, claim, config or secret, or integrations with git"})
+			errs.Add(codec.FieldError{Path: "volumes", Problem: "is missing: it brings no data", Hint: "write volumes with hostPath, claim, config or secret, or integrations with git"})
 		}
 	case AssetDataVolume:
 		if n := len(doc.Volumes); n != 1 {
-			errs.add(FieldError{Path: "volumes", Problem: fmt.Sprintf("has %d entries; a data volume is one", n), Hint: "make a data source of several, or several data volumes"})
+			errs.Add(codec.FieldError{Path: "volumes", Problem: fmt.Sprintf("has %d entries; a data volume is one", n), Hint: "make a data source of several, or several data volumes"})
 		} else if v := doc.Volumes[0]; v.HostPath == "" && v.Claim == "" {
-			errs.add(FieldError{Path: "volumes[0]", Problem: "keeps nothing that could be shared", Hint: "write hostPath or claim"})
+			errs.Add(codec.FieldError{Path: "volumes[0]", Problem: "keeps nothing that could be shared", Hint: "write hostPath or claim"})
 		}
 	}
 	return errs

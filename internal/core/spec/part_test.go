@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 func TestOverlayTakesWhatIsSaidLast(t *testing.T) {
@@ -108,7 +109,7 @@ func TestPartsSayWhatTheyMay(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = spec.CheckPart(doc, c.kind)
-		var errs spec.Errors
+		var errs codec.Errors
 		if ok := errors.As(err, &errs); ok != (c.wrong != "-") || ok && errs[0].Path != c.wrong {
 			t.Errorf("%s %q: %v, want %s", c.kind, c.text, err, c.wrong)
 		}

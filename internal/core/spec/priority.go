@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/nearest"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Priority is an order inside a project; higher goes first. It is 0 to 1000.
@@ -33,11 +34,11 @@ const firm = Interactive
 // usual is the priority of a kind that names none.
 func usual(kind lifecycle.Kind, preemptible *bool) Priority {
 	switch {
-	case kind == lifecycle.Workspace && preemptible != nil && *preemptible:
+	case kind.Interactive() && preemptible != nil && *preemptible:
 		return InteractivePreemptible
-	case kind == lifecycle.Workspace:
+	case kind.Interactive():
 		return Interactive
-	case kind == lifecycle.Inference:
+	case kind.Replicated():
 		return Inference
 	default:
 		return Train
@@ -60,6 +61,7 @@ var priorities = []struct {
 	name  string
 	value Priority
 }{
+
 	{"very-low", VeryLow}, {"low", Low}, {"train", Train}, {"medium-low", MediumLow},
 	{"interactive-preemptible", InteractivePreemptible}, {"medium", Medium}, {"medium-high", MediumHigh},
 	{"build", Interactive}, {"high", High}, {"inference", Inference}, {"very-high", VeryHigh},
@@ -81,19 +83,19 @@ func ParsePriority(s string) (Priority, error) {
 			return p.value, nil
 		}
 	}
-	n, ok := integer(s)
+	n, ok := codec.Integer(s)
 	if ok && n >= 0 && n <= 1000 {
 		return Priority(n), nil
 	}
-	e := FieldError{
-		Value: s, Problem: fmt.Sprintf("%q is not a priority", shorten(s)),
+	e := codec.FieldError{
+		Value: s, Problem: fmt.Sprintf("%q is not a priority", codec.Shorten(s)),
 		Allowed: append(PriorityNames(), "0 to 1000"),
 	}
 	if ok {
 		e.Problem = fmt.Sprintf("%d is outside 0 to 1000", n)
 	}
 	if near := nearest.Word(s, PriorityNames()); near != "" {
-		e.Hint = didYouMean(near)
+		e.Hint = codec.DidYouMean(near)
 	}
 	return 0, e
 }
@@ -109,27 +111,29 @@ func (p Priority) String() string {
 	return strconv.Itoa(int(p))
 }
 
-func (p *Priority) read(n *node) error {
-	if n.kind != nodeNumber && n.kind != nodeText {
-		return mismatch(n, "a priority's name or a number from 0 to 1000")
+// ReadNode reads what a document says. It fails with a FieldError.
+func (p *Priority) ReadNode(n *codec.Node) error {
+	if n.Kind != codec.NodeNumber && n.Kind != codec.NodeText {
+		return codec.Mismatch(n, "a priority's name or a number from 0 to 1000")
 	}
-	v, err := ParsePriority(n.text)
+	v, err := ParsePriority(n.Text)
 	if err == nil {
 		*p = v
 	}
 	return err
 }
 
-func (p Priority) write() node {
+// WriteNode is the value as a document has it.
+func (p Priority) WriteNode() codec.Node {
 	text := p.String()
-	if numeric(text) {
-		return numNode(text)
+	if codec.Numeric(text) {
+		return codec.NumberNode(text)
 	}
-	return textNode(text)
+	return codec.TextNode(text)
 }
 
 // MarshalJSON writes the name, or the number where there is none.
-func (p Priority) MarshalJSON() ([]byte, error) { return scalarJSON(p) }
+func (p Priority) MarshalJSON() ([]byte, error) { return codec.ScalarJSON(p) }
 
 // UnmarshalJSON reads a name or a number.
-func (p *Priority) UnmarshalJSON(data []byte) error { return readScalarJSON(data, p) }
+func (p *Priority) UnmarshalJSON(data []byte) error { return codec.ReadScalarJSON(data, p) }

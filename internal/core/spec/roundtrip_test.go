@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/core/spec/schema"
 )
 
 // pieces make texts that emitters and readers of YAML get wrong.
@@ -74,54 +76,54 @@ func randomDocument(rng *rand.Rand) *Document {
 	return d
 }
 
-func randomFields(rng *rand.Rand, f *field, v reflect.Value) {
-	for _, c := range f.fields {
-		fv := v.Field(c.index)
+func randomFields(rng *rand.Rand, f *schema.Field, v reflect.Value) {
+	for _, c := range f.Fields {
+		fv := v.Field(c.Index)
 		if rng.IntN(3) > 0 {
 			continue
 		}
-		if c.pointer {
-			fv.Set(reflect.New(c.typ))
+		if c.Pointer {
+			fv.Set(reflect.New(c.Typ))
 			fv = fv.Elem()
 		}
 		randomField(rng, c, fv)
 	}
 }
 
-func randomField(rng *rand.Rand, f *field, v reflect.Value) {
-	switch f.kind {
-	case fieldText:
+func randomField(rng *rand.Rand, f *schema.Field, v reflect.Value) {
+	switch f.Kind {
+	case schema.Text:
 		v.SetString(randomText(rng))
-	case fieldInt:
+	case schema.Int:
 		v.SetInt(rng.Int64N(4))
-	case fieldBool:
+	case schema.Bool:
 		v.SetBool(rng.IntN(2) == 0)
-	case fieldTexts:
+	case schema.Texts:
 		v.Set(reflect.ValueOf([]string{randomText(rng), randomText(rng)}[:1+rng.IntN(2)]))
-	case fieldInts:
+	case schema.Ints:
 		v.Set(reflect.ValueOf([]int{rng.IntN(300), -rng.IntN(3)}[:1+rng.IntN(2)]))
-	case fieldTextMap:
+	case schema.TextMap:
 		v.Set(reflect.ValueOf(randomTexts(rng)))
-	case fieldCounts:
+	case schema.Counts:
 		v.Set(reflect.ValueOf(map[string]int{randomText(rng): rng.IntN(4), randomText(rng): rng.IntN(4)}))
-	case fieldParameters:
+	case schema.Parameters:
 		p := Parameters{randomText(rng): randomValue(rng, 3)}
 		for range rng.IntN(3) {
 			p[randomText(rng)] = randomValue(rng, 3)
 		}
 		v.Set(reflect.ValueOf(p))
-	case fieldObject:
+	case schema.Object:
 		randomFields(rng, f, v)
 		if g, ok := v.Addr().Interface().(*GPU); ok {
 			g.complete() // what no document says is read as if it had been said
 		}
-	case fieldList:
+	case schema.List:
 		n := 1 + rng.IntN(3)
-		v.Set(reflect.MakeSlice(f.typ, n, n))
+		v.Set(reflect.MakeSlice(f.Typ, n, n))
 		for i := range n {
-			randomFields(rng, f.item, v.Index(i))
+			randomFields(rng, f.Item, v.Index(i))
 		}
-	case fieldScalar:
+	case schema.Scalar:
 		switch s := v.Addr().Interface().(type) {
 		case *Command:
 			*s = ShellCommand("x" + randomText(rng))
@@ -137,7 +139,7 @@ func randomField(rng *rand.Rand, f *field, v reflect.Value) {
 		case *MIG:
 			*s = []MIG{"1g.5gb=1", "1g.5gb=3", "1g.10gb+me=1,3g.40gb=2"}[rng.IntN(3)]
 		default:
-			v.SetInt(rng.Int64N(maxInt64) >> rng.IntN(63))
+			v.SetInt(rng.Int64N(codec.MaxInt64) >> rng.IntN(63))
 		}
 	}
 }

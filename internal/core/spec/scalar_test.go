@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 func TestQuantitiesAreReadExactly(t *testing.T) {
@@ -18,7 +20,7 @@ func TestQuantitiesAreReadExactly(t *testing.T) {
 		{"16Gi", 16 << 30 * 1000, "16Gi"}, {"1.5G", 1500e9, "1.5G"}, {"64Ki", 64 << 10 * 1000, "64Ki"},
 		{"1000", 1e6, "1K"}, {"1k", 1e6, "1K"}, {"1024", 1024e3, "1Ki"}, {"1.1Gi", 1181116006400, "1.1Gi"},
 		{"1e3", 1e6, "1K"}, {"1E-3", 1, "1m"}, {"12e-1", 1200, "1.2"}, {".5", 500, "0.5"}, {"1.000000000000000000000000", 1000, "1"},
-		{"9P", 9e18, "9P"}, {"8Pi", 8 << 50 * 1000, "8Pi"}, {"9223372036854775807m", maxInt64, "9223372036854775.807"}, {"1.", 1000, "1"},
+		{"9P", 9e18, "9P"}, {"8Pi", 8 << 50 * 1000, "8Pi"}, {"9223372036854775807m", codec.MaxInt64, "9223372036854775.807"}, {"1.", 1000, "1"},
 	} {
 		q, err := ParseQuantity(c.text)
 		if err != nil || q.Milli() != c.milli || q.String() != c.back {
@@ -37,7 +39,7 @@ func TestQuantitiesAreReadExactly(t *testing.T) {
 
 func TestQuantitiesRoundUpToUnits(t *testing.T) {
 	t.Parallel()
-	for q, want := range map[Quantity]int64{0: 0, 1: 1, 999: 1, 1000: 1, 1001: 2, maxInt64: maxInt64/1000 + 1} {
+	for q, want := range map[Quantity]int64{0: 0, 1: 1, 999: 1, 1000: 1, 1001: 2, codec.MaxInt64: codec.MaxInt64/1000 + 1} {
 		if q.Units() != want {
 			t.Errorf("%d: %d, want %d", q, q.Units(), want)
 		}
@@ -129,7 +131,7 @@ func TestScalarsComeBackFromTheirText(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
-		n := rng.Int64N(maxInt64) >> rng.IntN(63)
+		n := rng.Int64N(codec.MaxInt64) >> rng.IntN(63)
 		if rng.IntN(2) == 0 { // round ones
 			n = n / 1000 * 1000
 		}
@@ -140,6 +142,6 @@ func TestScalarsComeBackFromTheirText(t *testing.T) {
 			t.Fatalf("duration %d: %s: %d %v", n, Duration(n), d, err)
 		}
 	}
-	_ = Quantity(-maxInt64 - 1).String() // differences of quantities must not overflow the stack
-	_ = Duration(-maxInt64 - 1).String()
+	_ = Quantity(-codec.MaxInt64 - 1).String() // differences of quantities must not overflow the stack
+	_ = Duration(-codec.MaxInt64 - 1).String()
 }

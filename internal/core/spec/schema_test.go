@@ -10,23 +10,25 @@ import (
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/nearest"
+	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/core/spec/schema"
 )
 
 func TestEveryFieldIsExplained(t *testing.T) {
 	t.Parallel()
-	root().walk(func(f *field) {
-		topic, err := Explain(f.path)
-		if err != nil || topic.Path != f.path || topic.Doc == "" || topic.Type == "" {
-			t.Errorf("%s: %+v %v", f.path, topic, err)
+	root().Walk(func(f *schema.Field) {
+		topic, err := Explain(f.Path)
+		if err != nil || topic.Path != f.Path || topic.Doc == "" || topic.Type == "" {
+			t.Errorf("%s: %+v %v", f.Path, topic, err)
 		}
-		if topic.Min == "" && f.kind == fieldInt {
-			t.Errorf("%s: a number without bounds", f.path)
+		if topic.Min == "" && f.Kind == schema.Int {
+			t.Errorf("%s: a number without bounds", f.Path)
 		}
-		if f.name == "" {
-			t.Errorf("a field without a json tag below %q", f.path)
+		if f.Name == "" {
+			t.Errorf("a field without a json tag below %q", f.Path)
 		}
-		if f.required && f.kind != fieldInt && f.example == "" && len(f.enum) == 0 {
-			t.Errorf("%s: nothing to suggest to whoever leaves it out", f.path)
+		if f.Required && f.Kind != schema.Int && f.Example == "" && len(f.Enum) == 0 {
+			t.Errorf("%s: nothing to suggest to whoever leaves it out", f.Path)
 		}
 	})
 }
@@ -83,7 +85,7 @@ func TestExplainSuggests(t *testing.T) {
 		"name.x": "name has no fields; it is a string", "qqqqqqq": "", "volumes.hostpath": "did you mean volumes.hostPath?",
 		"volumes[1].paht": "did you mean volumes.path?", "exitCodes": "did you mean retry.rules.exitCodes?",
 	} {
-		var e FieldError
+		var e codec.FieldError
 		if _, err := Explain(path); !errors.As(err, &e) || e.Hint != hint {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -126,7 +128,7 @@ func TestJSONSchemaCoversTheDocument(t *testing.T) {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range root().names {
+	for _, name := range root().Names {
 		if _, ok := s.Properties[name]; !ok {
 			t.Errorf("%s is missing", name)
 		}
@@ -168,23 +170,22 @@ func TestListsAreExplainedWithoutAnIndex(t *testing.T) {
 // document's own value would be read.
 func TestExamplesCanBeWritten(t *testing.T) {
 	t.Parallel()
-	root().walk(func(f *field) {
-		for _, text := range []string{f.example, f.fallbackText} {
-			if text == "" || text == f.fallbackText && strings.HasPrefix(text, "(") { // a sentence, about what Defaults works out
+	root().Walk(func(f *schema.Field) {
+		for _, text := range []string{f.Example, f.FallbackText} {
+			if text == "" || text == f.FallbackText && strings.HasPrefix(text, "(") { // a sentence, about what Defaults works out
 				continue
 			}
-			n, _, err := readTree([]byte("value: " + text + "\n"))
+			n, _, err := codec.ReadTree([]byte("value: " + text + "\n"))
 			if err != nil {
-				t.Errorf("%s: %v", f.path, err)
+				t.Errorf("%s: %v", f.Path, err)
 				continue
 			}
-			d := decoder{doc: new(Document), top: root()}
-			v := reflect.New(f.typ).Elem()
-			d.value(f, &n.items[0], v)
+			v := reflect.New(f.Typ).Elem()
+			errs, _ := f.Read(&n.Items[0], codec.Source{}, false, v)
 			checks := validator{doc: new(Document), kind: lifecycle.Training}
 			checks.field(f, v)
-			if len(d.errs) > 0 || len(checks.errs) > 0 {
-				t.Errorf("%s: %s: %v %v", f.path, text, d.errs, checks.errs)
+			if len(errs) > 0 || len(checks.errs) > 0 {
+				t.Errorf("%s: %s: %v %v", f.Path, text, errs, checks.errs)
 			}
 		}
 	})

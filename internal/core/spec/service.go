@@ -1,6 +1,9 @@
 package spec
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Master is what differs for the first task of a gang.
 type Master struct {
@@ -26,6 +29,25 @@ type Probe struct {
 	Period   Duration `json:"period,omitempty" doc:"How often it is asked. By default 2s." min:"10ms"`
 	Timeout  Duration `json:"timeout,omitempty" doc:"How long an answer may take. By default 1s." min:"1ms"`
 	Failures int      `json:"failures,omitempty" doc:"So many wrong answers in a row and it is not ready any more. By default 3." min:"1" max:"100"`
+}
+
+// How a replica is asked where its document does not say, as the fields of Probe
+// document it.
+const (
+	probePeriod   = Duration(2 * time.Second)
+	probeTimeout  = Duration(time.Second)
+	probeFailures = 3
+)
+
+// Readiness is how replicas are asked whether they are ready, with what the document
+// leaves out; a port of 0 is the workload's first.
+func (d *Document) Readiness() Probe {
+	var p Probe
+	if d.Probe != nil {
+		p = *d.Probe
+	}
+	p.Period, p.Timeout, p.Failures = cmp.Or(p.Period, probePeriod), cmp.Or(p.Timeout, probeTimeout), cmp.Or(p.Failures, probeFailures)
+	return p
 }
 
 // Update says how replicas are replaced.
@@ -92,4 +114,24 @@ type Serve struct {
 	Replicas  int               `json:"replicas,omitempty" doc:"How many replicas. By default 1." min:"0" max:"1000"`
 	Port      int               `json:"port,omitempty" doc:"Port on which a replica listens." required:"true" example:"8000" min:"1" max:"65535"`
 	Probe     *Probe            `json:"probe,omitempty" doc:"When a replica is ready."`
+}
+
+// Retry says when a failed attempt is tried again. Preemption and moves never
+// count as failures.
+type Retry struct {
+	Limit      int         `json:"limit,omitempty" doc:"How many failed attempts are tried again." default:"0" example:"3" min:"0" max:"1000"`
+	Backoff    Duration    `json:"backoff,omitempty" doc:"First wait before another attempt; doubles with every failure. Without it the next attempt follows at once; only where a rule tries again without end, after 10s." default:"0s" example:"10s" min:"0s"`
+	MaxBackoff Duration    `json:"maxBackoff,omitempty" doc:"The longest wait between attempts." default:"6m" min:"0s"`
+	System     *int        `json:"system,omitempty" doc:"How many attempts lost to the system (a lost node, a cluster that refuses them or takes them away) are tried again, over the whole life until it is restarted; they do not count against limit." default:"3" min:"0" max:"1000"`
+	Pull       *int        `json:"pull,omitempty" doc:"How often an image that could not be pulled is tried again, with growing waits, before the attempt fails; -1: for as long as it takes, and what it has been given it keeps." default:"4" min:"-1" max:"100"`
+	Rules      []RetryRule `json:"rules,omitempty" doc:"What is done about failures of certain kinds; the first rule that fits decides, and limit only where none does."`
+}
+
+// RetryRule says what follows from failures of one kind. Empty conditions fit
+// everything.
+type RetryRule struct {
+	ExitCodes []int    `json:"exitCodes,omitempty" doc:"Exit codes that it is about; 128 and more is 128 + signal." example:"[42, 137]" min:"0" max:"255"`
+	Reasons   []string `json:"reasons,omitempty" doc:"Reasons that it is about." example:"[OutOfMemory]" enum:"Error,OutOfMemory,Killed,ContainerCannotRun,FailedImagePull,MountFailed,NodeLost,SystemFailure"`
+	Action    string   `json:"action,omitempty" doc:"Try again (against limit), try again without counting, or fail at once." enum:"retry,retryFree,fail" required:"true"`
+	Limit     int      `json:"limit,omitempty" doc:"How often this rule tries again; by default as often as retry.limit says, or without end where it does not count." min:"0" max:"1000"`
 }

@@ -1,9 +1,16 @@
 package spec
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // Slurm is what a batch script of Slurm finds in its tasks. Here a task is
@@ -40,7 +47,7 @@ func (d *Document) SlurmJobs() int64 {
 // or is more than a workload may have tasks.
 func ParseIndexes(text string) ([]int, error) {
 	bad := func(format string, args ...any) ([]int, error) {
-		return nil, FieldError{Value: text, Problem: fmt.Sprintf(format, args...), Hint: "write it like 0-15, 1,3,7 or 0-20:5"}
+		return nil, codec.FieldError{Value: text, Problem: fmt.Sprintf(format, args...), Hint: "write it like 0-15, 1,3,7 or 0-20:5"}
 	}
 	var all []int
 	seen := map[int]bool{}
@@ -54,12 +61,12 @@ func ParseIndexes(text string) ([]int, error) {
 		}
 		if err == nil && stepped {
 			if step, err = strconv.Atoi(stepText); !ranged || step < 1 {
-				return bad("%q has a step that is none", shorten(text))
+				return bad("%q has a step that is none", codec.Shorten(text))
 			}
 		}
 		const most = 4_000_000 // above which no Slurm goes either
 		if err != nil || from < 0 || to < from || to > most {
-			return bad("%q is not a list of indexes", shorten(text))
+			return bad("%q is not a list of indexes", codec.Shorten(text))
 		}
 		for i := from; i <= to; i += step {
 			if seen[i] {
@@ -86,47 +93,9 @@ func ParseSignal(text string) (script bool, signal string, before int, err error
 		before, err = strconv.Atoi(at)
 	}
 	if err != nil || before < 0 || before > 65535 || signal == "" || strings.Trim(signal, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-") != "" {
-		return false, "", 0, FieldError{Value: text, Problem: fmt.Sprintf("%q is not a signal", shorten(text)), Hint: "write it like USR1@90 or B:TERM@120"}
+		return false, "", 0, codec.FieldError{Value: text, Problem: fmt.Sprintf("%q is not a signal", codec.Shorten(text)), Hint: "write it like USR1@90 or B:TERM@120"}
 	}
 	return script, signal, before, nil
-}
-
-// slurm checks what a batch script is told.
-func (v *validator) slurm() {
-	d := v.doc
-	s := d.Slurm
-	if s == nil {
-		return
-	}
-	if d.Framework != "" && d.Framework != "env" {
-		v.fail("slurm", "", "cannot stand beside framework "+shorten(d.Framework), "remove one of the two; srun starts the ranks")
-	}
-	if d.Elastic() {
-		v.fail("slurm", "", "is not for a gang whose size changes", "remove minWorkers, or slurm")
-	}
-	if s.Indexes != "" {
-		switch all, err := ParseIndexes(s.Indexes); {
-		case err != nil:
-			e := err.(FieldError)
-			v.fail("slurm.indexes", s.Indexes, e.Problem, e.Hint)
-		case d.Array == nil:
-			v.fail("slurm.indexes", s.Indexes, "are for arrays", "remove them, or write array")
-		case len(all) != d.Size():
-			v.fail("slurm.indexes", s.Indexes, fmt.Sprintf("are %d, but the array has %d tasks", len(all), d.Size()), "write as many as completions says")
-		}
-	}
-	if _, err := UnpackEnvironment(s.Environment); err != nil {
-		v.fail("slurm.environment", "", err.Error(), "leave it out: submitting the document fills it in")
-	}
-	if s.Signal != "" {
-		if _, _, _, err := ParseSignal(s.Signal); err != nil {
-			e := err.(FieldError)
-			v.fail("slurm.signal", s.Signal, e.Problem, e.Hint)
-		}
-	}
-	if s.Tasks > 0 && d.Gang() && s.Tasks < d.Workers {
-		v.fail("slurm.tasks", strconv.Itoa(s.Tasks), fmt.Sprintf("%d are fewer than the %d nodes", s.Tasks, d.Workers), "write at least one for each")
-	}
 }
 
 // SlurmLayout is how many of so many processes go to each of so many nodes: in
@@ -143,4 +112,48 @@ func SlurmLayout(tasks, most, nodes int) []int {
 		tasks -= counts[i]
 	}
 	return counts
+}
+
+// environmentMost bounds the variables that a batch script takes along, in
+// bytes. No program can be started with more than some 2 MB.
+const environmentMost = 1 << 20
+
+// PackEnvironment is a list of NAME=VALUE as a document keeps it: a submitter
+// has a hundred of them, and a job of an array is one of thousands.
+func PackEnvironment(vars []string) string {
+	if len(vars) == 0 {
+		return ""
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := io.WriteString(z, strings.Join(vars, "\x00"))
+	if err = errors.Join(err, z.Close()); err != nil { // not to memory
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes())
+}
+
+// UnpackEnvironment is the list that a document keeps so. It fails on anything
+// else, and on more than can be given to a program.
+func UnpackEnvironment(text string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	no := errors.New("is not what a submission wrote")
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, no
+	}
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, no
+	}
+	vars, err := io.ReadAll(io.LimitReader(z, environmentMost+1))
+	if err != nil {
+		return nil, no
+	}
+	if len(vars) > environmentMost {
+		return nil, errors.New("holds more than 1 MiB, which no program can be given; write --export with the names that are needed")
+	}
+	return strings.Split(string(vars), "\x00"), nil
 }

@@ -2,10 +2,11 @@ package spec
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 const (
@@ -19,9 +20,9 @@ func (d *Document) Size() int {
 	switch {
 	case d.launcher():
 		return max(1, d.Workers) + 1
-	case d.Kind == lifecycle.Distributed, d.Kind == lifecycle.External:
+	case d.Kind.Ranked(), d.Kind.Foreign():
 		return max(1, d.Workers)
-	case d.Kind == lifecycle.Inference:
+	case d.Kind.Replicated():
 		if d.Replicas == nil {
 			return 1
 		}
@@ -63,16 +64,16 @@ func (d *Document) Live() bool { return d.Resize == resizeLive }
 // launcher reports whether the first task runs beside the workers and not as
 // one of them.
 func (d *Document) launcher() bool {
-	return d.Kind == lifecycle.Distributed && d.Framework == mpi
+	return d.Kind.Ranked() && d.Framework == mpi
 }
 
 // Role is the part that the task of that index plays: task, master, launcher,
 // worker or replica.
 func (d *Document) Role(index int) string {
 	switch {
-	case d.Kind == lifecycle.Inference:
+	case d.Kind.Replicated():
 		return "replica"
-	case d.Kind != lifecycle.Distributed:
+	case !d.Kind.Ranked():
 		return "task"
 	case index > 0:
 		return "worker"
@@ -84,11 +85,11 @@ func (d *Document) Role(index int) string {
 }
 
 // Gang reports whether the tasks run all together or not at all.
-func (d *Document) Gang() bool { return d.Kind == lifecycle.Distributed }
+func (d *Document) Gang() bool { return d.Kind.Ranked() }
 
 // master is what differs for the task of that index; nil when nothing does.
 func (d *Document) master(index int) *Master {
-	if index == 0 && d.Kind == lifecycle.Distributed {
+	if index == 0 && d.Kind.Ranked() {
 		return d.Master
 	}
 	return nil
@@ -198,3 +199,101 @@ func (d *Document) ParametersOf(index int) Parameters {
 	maps.Copy(all, cell)
 	return all
 }
+
+// tooManyCells stands for every size of a grid that is larger than anybody
+// could count.
+const tooManyCells = codec.MaxInt64 >> 1
+
+// cells is the number of combinations of a's grid: 0 where one of its lists is
+// empty or none at all.
+func (a *Array) cells() int {
+	if len(a.Grid) == 0 {
+		return 0
+	}
+	total, many := 1, false
+	for _, values := range a.Grid {
+		n := length(values)
+		if n == 0 {
+			return 0
+		}
+		if many = many || total > tooManyCells/n; !many {
+			total *= n
+		}
+	}
+	if many {
+		return tooManyCells
+	}
+	return total
+}
+
+// Cell returns the values of one combination of the grid by their names. The
+// last name, in alphabetical order, changes fastest. It is nil where there is
+// no grid or no such combination; a may be nil.
+func (a *Array) Cell(index int) map[string]any {
+	if a == nil || index < 0 || index >= a.cells() {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(a.Grid))
+	cell := make(map[string]any, len(names))
+	for _, name := range slices.Backward(names) {
+		values := a.Grid[name]
+		n := length(values)
+		cell[name] = element(values, index%n)
+		index /= n
+	}
+	return cell
+}
+
+// length is that of a list, 0 of everything else. Importers written in Go may
+// have put typed lists there.
+func length(list any) int {
+	if l, ok := list.([]any); ok {
+		return len(l)
+	}
+	if v := reflect.ValueOf(list); v.IsValid() && v.Kind() == reflect.Slice {
+		return v.Len()
+	}
+	return 0
+}
+
+func element(list any, i int) any {
+	if l, ok := list.([]any); ok {
+		return l[i]
+	}
+	return reflect.ValueOf(list).Index(i).Interface()
+}
+
+// Variable is the name under which a parameter of a grid stands in the
+// environment: in upper case, with '_' for everything but letters and digits.
+func Variable(parameter string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0x80 || !codec.Alnum(byte(r)):
+			return '_'
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		}
+		return r
+	}, parameter)
+}
+
+// Variables are the values of one combination of the grid as variables of the
+// environment: texts as they are, the rest as JSON. It is nil where Cell is.
+func (a *Array) Variables(index int) map[string]string {
+	cell := a.Cell(index)
+	if cell == nil {
+		return nil
+	}
+	env := make(map[string]string, len(cell))
+	for name, value := range cell {
+		n, _ := codec.NodeOf(value)
+		if n.Kind != codec.NodeText {
+			n.Text = string(codec.AppendJSON(nil, &n))
+		}
+		env[Variable(name)] = n.Text
+	}
+	return env
+}
+
+// maxTasks is the number of tasks of the largest workload.
+const maxTasks = 100_000

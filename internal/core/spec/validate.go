@@ -10,25 +10,23 @@ import (
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/nearest"
+	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/core/spec/schema"
 )
 
 const (
-	// MaxName is how many characters a workload's name may have, and others that
-	// are written by the same rule.
-	MaxName   = 52
 	maxPrefix = MaxName - 7
 	// maxArgument is Linux's limit for one argument or variable, in bytes.
 	maxArgument = 128<<10 - 1
 	// maxText is the longest name of anything, in bytes: that of a file.
 	maxText        = 4095
-	maxLabels      = 64
 	maxAnnotations = 256 << 10
 )
 
 // Validate returns every reason why no backend could run d as it stands; nil
 // when there is none. Defaults need not have been filled in. Of a document that
 // names assets it finds what is wrong whatever they say; see Assemble.
-func Validate(d *Document) Errors {
+func Validate(d *Document) codec.Errors {
 	v := validator{doc: d, kind: d.Kind}
 	if v.kind == "" {
 		v.kind = lifecycle.Training
@@ -62,84 +60,84 @@ type validator struct {
 	doc     *Document
 	kind    lifecycle.Kind
 	indexes []int // in the lists around what is being checked
-	errs    Errors
+	errs    codec.Errors
 }
 
 func (v *validator) fail(path, value, problem, hint string, allowed ...string) {
-	v.errs.add(FieldError{Path: path, Value: value, Problem: problem, Hint: hint, Allowed: allowed})
+	v.errs.Add(codec.FieldError{Path: path, Value: value, Problem: problem, Hint: hint, Allowed: allowed})
 }
 
 // schema checks what the struct tags say: words, bounds, forms, kinds and what
 // must be there.
-func (v *validator) schema(f *field, value reflect.Value) {
-	for _, c := range f.fields {
-		fv := value.Field(c.index)
+func (v *validator) schema(f *schema.Field, value reflect.Value) {
+	for _, c := range f.Fields {
+		fv := value.Field(c.Index)
 		switch {
-		case c.pointer && fv.IsNil():
+		case c.Pointer && fv.IsNil():
 			continue
-		case c.pointer:
+		case c.Pointer:
 			fv = fv.Elem()
 		case fv.IsZero():
-			if c.required {
+			if c.Required {
 				v.missing(c)
 			}
 			continue
 		}
-		if !c.isFor(v.kind) {
-			v.fail(c.at(v.indexes), "", fmt.Sprintf("is for kind %s; this is %s", strings.Join(c.only, " or "), shorten(string(v.kind))), "remove it, or write kind: "+c.only[0])
+		if !c.IsFor(string(v.kind)) {
+			v.fail(c.At(v.indexes), "", fmt.Sprintf("is for kind %s; this is %s", strings.Join(c.Only, " or "), codec.Shorten(string(v.kind))), "remove it, or write kind: "+c.Only[0])
 			continue
 		}
 		v.field(c, fv)
 	}
 }
 
-func (v *validator) field(c *field, fv reflect.Value) {
-	switch c.kind {
-	case fieldObject:
+func (v *validator) field(c *schema.Field, fv reflect.Value) {
+	switch c.Kind {
+	case schema.Object:
 		v.schema(c, fv)
-	case fieldList:
+	case schema.List:
 		v.indexes = append(v.indexes, 0)
 		for i := range fv.Len() {
 			v.indexes[len(v.indexes)-1] = i
-			v.schema(c.item, fv.Index(i))
+			v.schema(c.Item, fv.Index(i))
 		}
 		v.indexes = v.indexes[:len(v.indexes)-1]
-	case fieldText:
+	case schema.Text:
 		v.judged(c, -1, fv.String(), maxText)
-	case fieldTexts:
+	case schema.Texts:
 		for i := range fv.Len() {
 			v.judged(c, i, fv.Index(i).String(), maxArgument)
 		}
-		if c.required && fv.Len() == 0 {
+		if c.Required && fv.Len() == 0 {
 			v.missing(c)
 		}
-	case fieldTextMap:
-		switch c.form {
+	case schema.TextMap:
+		switch c.Form {
 		case formVariable:
-			v.variables(c.at(v.indexes), fv.Interface().(map[string]string))
+			v.variables(c.At(v.indexes), fv.Interface().(map[string]string))
 		case formKey:
-			v.selector(c.at(v.indexes), fv.Interface().(map[string]string))
+			v.selector(c.At(v.indexes), fv.Interface().(map[string]string))
 		}
-	case fieldCounts:
+	case schema.Counts:
 		v.counts(c, fv.Interface().(map[string]int))
-	case fieldParameters:
-		if _, ok := mapNode(fv.Interface().(Parameters)); !ok {
+	case schema.Parameters:
+		if _, ok := codec.MapNode(fv.Interface().(Parameters)); !ok {
 			e := errParameters
-			e.Path = c.at(v.indexes)
-			v.errs.add(e)
+			e.Path = c.At(v.indexes)
+			v.errs.Add(e)
 		}
-	case fieldInts:
+	case schema.Ints:
 		for i := range fv.Len() {
 			v.bounds(c, i, fv.Index(i))
 		}
-	case fieldInt:
+	case schema.Int:
 		v.bounds(c, -1, fv)
-	case fieldScalar:
-		switch c.typ {
+	case schema.Scalar:
+		switch c.Typ {
 		case commandType:
-			v.program(c.at(v.indexes), fv.Interface().(Command))
+			v.program(c.At(v.indexes), fv.Interface().(Command))
 		case migType:
-			v.mig(c.at(v.indexes), MIG(fv.String()))
+			v.mig(c.At(v.indexes), MIG(fv.String()))
 		default:
 			v.bounds(c, -1, fv)
 		}
@@ -149,38 +147,38 @@ func (v *validator) field(c *field, fv reflect.Value) {
 var commandType, migType = reflect.TypeFor[Command](), reflect.TypeFor[MIG]()
 
 // item is the path of f, or of its item where i is not negative.
-func (v *validator) item(f *field, i int) string {
-	path := f.at(v.indexes)
+func (v *validator) item(f *schema.Field, i int) string {
+	path := f.At(v.indexes)
 	if i >= 0 {
 		path += "[" + strconv.Itoa(i) + "]"
 	}
 	return path
 }
 
-func (v *validator) missing(f *field) {
-	path := f.at(v.indexes)
+func (v *validator) missing(f *schema.Field) {
+	path := f.At(v.indexes)
 	switch {
-	case f.kind == fieldInt:
-		v.fail(path, "", "is missing or 0", fmt.Sprintf("write a value from %s to %s", f.lowest, f.highest))
-	case len(f.enum) > 0:
-		v.fail(path, "", "is missing", "write one of "+strings.Join(f.enum, ", "), f.enum...)
+	case f.Kind == schema.Int:
+		v.fail(path, "", "is missing or 0", fmt.Sprintf("write a value from %s to %s", f.Lowest, f.Highest))
+	case len(f.Enum) > 0:
+		v.fail(path, "", "is missing", "write one of "+strings.Join(f.Enum, ", "), f.Enum...)
 	default:
-		v.fail(path, "", "is missing", fmt.Sprintf("add it, such as: %s: %s", f.name, f.example))
+		v.fail(path, "", "is missing", fmt.Sprintf("add it, such as: %s: %s", f.Name, f.Example))
 	}
 }
 
 // judged checks a text, or the item i of a list of texts.
-func (v *validator) judged(f *field, i int, s string, most int) {
+func (v *validator) judged(f *schema.Field, i int, s string, most int) {
 	if s == "" && i < 0 { // absent
 		return
 	}
-	if len(f.enum) > 0 && !slices.Contains(f.enum, s) {
+	if len(f.Enum) > 0 && !slices.Contains(f.Enum, s) {
 		v.unknown(f, i, s)
 		return
 	}
 	problem, hint := "", ""
-	if f.check != nil {
-		problem, hint = f.check(s)
+	if f.Check != nil {
+		problem, hint = f.Check(s)
 	}
 	if problem == "" {
 		problem, hint = unfit(s, most)
@@ -190,20 +188,20 @@ func (v *validator) judged(f *field, i int, s string, most int) {
 	}
 }
 
-func (v *validator) unknown(f *field, i int, s string) {
+func (v *validator) unknown(f *schema.Field, i int, s string) {
 	hint := ""
-	if near := nearest.Word(s, f.enum); near != "" {
-		hint = didYouMean(near)
+	if near := nearest.Word(s, f.Enum); near != "" {
+		hint = codec.DidYouMean(near)
 	}
-	if f.path == "kind" && s == string(lifecycle.External) {
-		hint = "pods that someone else made are found, not submitted; allowed: " + strings.Join(f.enum, ", ")
+	if f.Path == "kind" && lifecycle.Kind(s).Foreign() {
+		hint = "pods that someone else made are found, not submitted; allowed: " + strings.Join(f.Enum, ", ")
 	}
-	v.fail(v.item(f, i), s, fmt.Sprintf("%q is not known", shorten(s)), hint, f.enum...)
+	v.fail(v.item(f, i), s, fmt.Sprintf("%q is not known", codec.Shorten(s)), hint, f.Enum...)
 }
 
-func (v *validator) bounds(f *field, i int, fv reflect.Value) {
+func (v *validator) bounds(f *schema.Field, i int, fv reflect.Value) {
 	n := fv.Int()
-	if n == 0 && i < 0 && f.lower > 0 || n >= f.lower && n <= f.upper { // a zero of an optional field is absent
+	if n == 0 && i < 0 && f.Lower > 0 || n >= f.Lower && n <= f.Upper { // a zero of an optional field is absent
 		return
 	}
 	text := strconv.FormatInt(n, 10)
@@ -211,10 +209,10 @@ func (v *validator) bounds(f *field, i int, fv reflect.Value) {
 		text = s.String()
 	}
 	switch {
-	case f.highest == "":
-		v.fail(v.item(f, i), text, text+" is less than "+f.lowest, "write at least "+f.lowest)
+	case f.Highest == "":
+		v.fail(v.item(f, i), text, text+" is less than "+f.Lowest, "write at least "+f.Lowest)
 	default:
-		v.fail(v.item(f, i), text, fmt.Sprintf("%s is outside %s to %s", text, f.lowest, f.highest), fmt.Sprintf("write a value from %s to %s", f.lowest, f.highest))
+		v.fail(v.item(f, i), text, fmt.Sprintf("%s is outside %s to %s", text, f.Lowest, f.Highest), fmt.Sprintf("write a value from %s to %s", f.Lowest, f.Highest))
 	}
 }
 
@@ -225,44 +223,19 @@ func (v *validator) labels() {
 	}
 	for _, k := range slices.Sorted(maps.Keys(d.Labels)) {
 		if value, problem, hint := labelForm(k, d.Labels[k]); problem != "" {
-			v.fail(join("labels", shorten(k)), value, problem, hint)
+			v.fail(codec.Join("labels", codec.Shorten(k)), value, problem, hint)
 		}
 	}
 	total := 0
 	for _, k := range slices.Sorted(maps.Keys(d.Annotations)) {
 		total += len(k) + len(d.Annotations[k])
 		if !word(k, "_-./", 253) || k == "" {
-			v.fail(join("annotations", shorten(k)), k, fmt.Sprintf("%q is not an annotation's name", shorten(k)), "use letters, digits and '_', '-', '.', '/' between them")
+			v.fail(codec.Join("annotations", codec.Shorten(k)), k, fmt.Sprintf("%q is not an annotation's name", codec.Shorten(k)), "use letters, digits and '_', '-', '.', '/' between them")
 		}
 	}
 	if total > maxAnnotations {
 		v.fail("annotations", strconv.Itoa(total), fmt.Sprintf("have %d bytes, more than %d", total, maxAnnotations), "put large text into a file")
 	}
-}
-
-// labelForm says what is wrong with a label, and which of its two texts that is.
-func labelForm(name, value string) (which, problem, hint string) {
-	if !word(name, "_-./", 253) || name == "" {
-		return name, fmt.Sprintf("%q is not a label's name", shorten(name)), "use letters, digits and '_', '-', '.', '/' between them"
-	}
-	if !word(value, "_-.", 63) {
-		return value, fmt.Sprintf("%q is not a label's value", shorten(value)), "use at most 63 letters, digits and '_', '-', '.' between them; longer text belongs into annotations"
-	}
-	return "", "", ""
-}
-
-// word reports whether s is made of letters and digits with others between.
-func word(s, others string, most int) bool {
-	if len(s) > most {
-		return false
-	}
-	for i := range len(s) {
-		edge := i == 0 || i == len(s)-1
-		if !alnum(s[i]) && (edge || strings.IndexByte(others, s[i]) < 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // program checks what is to be executed.
@@ -282,20 +255,9 @@ func (v *validator) program(path string, c Command) {
 	}
 }
 
-// unfit says why no program can be given s; "" when one can.
-func unfit(s string, most int) (problem, hint string) {
-	switch {
-	case strings.IndexByte(s, 0) >= 0:
-		return "holds a NUL byte", "remove it; no program can be given one"
-	case len(s) > most:
-		return fmt.Sprintf("has %d bytes, more than %d", len(s), most), "put long text into a file"
-	}
-	return "", ""
-}
-
 func (v *validator) variables(path string, m map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
-		at := join(path, shorten(k))
+		at := codec.Join(path, codec.Shorten(k))
 		if problem, hint := variableForm(k); problem != "" {
 			v.fail(at, k, problem, hint)
 		}
@@ -327,7 +289,7 @@ func (v *validator) command() {
 // that is needed: the workers of mpi run the platform's.
 func (v *validator) launcherOnly() bool {
 	d := v.doc
-	return v.kind == lifecycle.Distributed && d.Framework == mpi && d.Master != nil && len(d.Master.Command.Argv) > 0
+	return v.kind.Ranked() && d.Framework == mpi && d.Master != nil && len(d.Master.Command.Argv) > 0
 }
 
 // image reports whether the tasks run in containers.
@@ -347,11 +309,29 @@ func (v *validator) resources(path string, r *Resources, image bool) {
 	if r.Memory > 0 && r.Memory < leastMemory {
 		hint := "write 1Mi or more"
 		if n := r.Memory.Units(); n < 1024 { // the suffix was forgotten
-			hint = didYouMean(fmt.Sprintf("%dGi", n))
+			hint = codec.DidYouMean(fmt.Sprintf("%dGi", n))
 		}
 		v.fail(path+".memory", r.Memory.String(), fmt.Sprintf("%s is %d bytes, less than any program needs", r.Memory, r.Memory.Units()), hint)
 	}
 	if r.SHM > 0 && !image {
 		v.fail(path+".shm", r.SHM.String(), needsImage, "write an image, or remove it: processes of the machine share its /dev/shm")
+	}
+}
+
+func (v *validator) notifications() {
+	if n := len(v.doc.Notifications); n > notificationsMost {
+		v.fail("notifications", fmt.Sprint(n), fmt.Sprintf("are %d, more than %d", n, notificationsMost), "let one receiver pass it on")
+		return
+	}
+	for i := range v.doc.Notifications {
+		field, value, problem, hint := v.doc.Notifications[i].Check()
+		if problem == "" {
+			continue
+		}
+		path := fmt.Sprintf("notifications[%d]", i)
+		if field != "" {
+			path += "." + field
+		}
+		v.fail(path, value, problem, hint)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // NodeTypeLabel is the node label that nodeType is about.
@@ -18,8 +20,9 @@ type NodeTerm struct {
 }
 
 // Allows reports whether a node fits whose label Key has that value, or which
-// has no such label (there false). Gt and Lt are of whole numbers from 0, and
-// false for anything else; NotIn is true without a label.
+// has no such label (there false). Gt and Lt are of whole numbers, and false for
+// anything else; NotIn is true without a label. Documents compare with numbers from
+// 0; pods that others made also with negative ones.
 func (t NodeTerm) Allows(value string, there bool) bool {
 	switch t.Op {
 	case "In":
@@ -31,7 +34,7 @@ func (t NodeTerm) Allows(value string, there bool) bool {
 	case "DoesNotExist":
 		return !there
 	}
-	if !there || len(t.Values) != 1 || !whole(value) || !whole(t.Values[0]) {
+	if !there || len(t.Values) != 1 || !whole(unsigned(value)) || !whole(unsigned(t.Values[0])) {
 		return false
 	}
 	order := compareWhole(value, t.Values[0])
@@ -40,12 +43,30 @@ func (t NodeTerm) Allows(value string, there bool) bool {
 
 // whole reports whether s is a number of digits only.
 func whole(s string) bool {
-	d, rest := digits(s)
+	d, rest := codec.Digits(s)
 	return d != "" && rest == ""
+}
+
+// unsigned is a number without its sign.
+func unsigned(s string) string {
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		return s[1:]
+	}
+	return s
 }
 
 // compareWhole compares whole numbers of any length.
 func compareWhole(a, b string) int {
+	below := func(s string) bool { return s[0] == '-' && strings.Trim(s, "-0") != "" }
+	switch {
+	case below(a) && below(b):
+		return compareWhole(b[1:], a[1:])
+	case below(a):
+		return -1
+	case below(b):
+		return 1
+	}
+	a, b = unsigned(a), unsigned(b)
 	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
 	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
@@ -56,6 +77,11 @@ type Toleration struct {
 	Key    string `json:"key,omitempty" doc:"Key of the taint. Without one it is about every taint of the effect." example:"dedicated" form:"labelKey"`
 	Value  string `json:"value,omitempty" doc:"Value of the taint. By default any." example:"team-a" form:"labelValue"`
 	Effect string `json:"effect,omitempty" doc:"Effect of the taint. By default any." enum:"NoSchedule,PreferNoSchedule,NoExecute"`
+}
+
+// Tolerates reports whether tasks may go to nodes with a taint.
+func (t Toleration) Tolerates(key, value, effect string) bool {
+	return (t.Key == "" || t.Key == key) && (t.Value == "" || t.Value == value) && (t.Effect == "" || t.Effect == effect)
 }
 
 // Topology binds the tasks of a gang to one domain of the network. Its levels

@@ -78,6 +78,7 @@ func TestTermsAllow(t *testing.T) {
 		{"Exists", "", "", true, true}, {"Exists", "", "", false, false}, {"DoesNotExist", "", "", true, false}, {"DoesNotExist", "", "", false, true},
 		{"Gt", "9", "10", true, true}, {"Gt", "10", "10", true, false}, {"Gt", "10", "", false, false}, {"Gt", "10", "x", true, false}, {"Gt", "x", "10", true, false},
 		{"Lt", "010", "9", true, true}, {"Lt", "9", "10", true, false}, {"Lt", "99999999999999999999", "99999999999999999998", true, true}, {"near", "a", "a", true, false},
+		{"Gt", "-1", "0", true, true}, {"Gt", "-10", "-9", true, true}, {"Lt", "-9", "-10", true, true}, {"Lt", "0", "-0", true, false}, {"Lt", "+1", "0", true, true}, {"Gt", "-", "1", true, false},
 	} {
 		if got := (NodeTerm{Key: "k", Op: c.op, Values: []string{c.values}}).Allows(c.value, c.there); got != c.want {
 			t.Errorf("%+v: %v", c, got)
@@ -108,6 +109,21 @@ func TestSizesOfElasticGangs(t *testing.T) {
 		d := mustParse(t, text)
 		if d.Size() != c.size || d.MinSize() != c.least || d.Elastic() != c.elastic || d.Live() != c.live {
 			t.Errorf("%q: %d %d %v %v", text, d.Size(), d.MinSize(), d.Elastic(), d.Live())
+		}
+	}
+}
+
+func TestTolerationsOfTaints(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		t    Toleration
+		want bool
+	}{
+		{Toleration{Key: "dedicated"}, true}, {Toleration{Key: "dedicated", Value: "a"}, true}, {Toleration{Effect: "NoSchedule"}, true},
+		{Toleration{Key: "other"}, false}, {Toleration{Key: "dedicated", Value: "b"}, false}, {Toleration{Key: "dedicated", Effect: "NoExecute"}, false},
+	} {
+		if got := c.t.Tolerates("dedicated", "a", "NoSchedule"); got != c.want {
+			t.Errorf("%+v: %v", c.t, got)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func (p *runs) note(w *core.Workload) {
 // Likes are the lengths of the narrowest class of w of which enough ended by
 // themselves, as far as they are longer than since, the shortest first.
 func (p *runs) Likes(w *core.Workload, since int64) []Length {
-	if w.Kind == lifecycle.Inference {
+	if w.Kind.Replicated() {
 		return nil // runs until someone stops it
 	}
 	p.mu.RLock()

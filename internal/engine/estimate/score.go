@@ -95,7 +95,7 @@ func (s *score) saw(t *core.Transition) {
 		delete(s.told, t.Workload)
 	}
 	e, ok := s.open[t.Workload]
-	if !ok || t.To == lifecycle.Queued || t.To == lifecycle.Reserved {
+	if !ok || t.To.InQueue() {
 		return
 	}
 	delete(s.open, t.Workload)

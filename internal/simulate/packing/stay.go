@@ -104,7 +104,7 @@ func (c *churn) run(ctx context.Context) error {
 	stays := c.stays(chance)
 	gap := c.gap(stays)
 	// 2. Arrivals, each after what leaves before it.
-	if err := c.settle(ctx, stays, gap, chance); err != nil {
+	if err := c.fill(ctx, stays, gap, chance); err != nil {
 		return err
 	}
 	next := 0.0
@@ -159,10 +159,10 @@ func (c *churn) close() {
 	c.out.Fragmented /= float64(max(c.probes, 1))
 }
 
-// settle begins with what would run at any moment if nothing ever waited: tasks
+// fill begins with what would run at any moment if nothing ever waited: tasks
 // in proportion to their durations, each with part of its own still to go. Long
 // tasks are few and hold much; without this they would take weeks to gather.
-func (c *churn) settle(ctx context.Context, stays []float64, gap float64, chance *rand.Rand) error {
+func (c *churn) fill(ctx context.Context, stays []float64, gap float64, chance *rand.Rand) error {
 	sums := make([]float64, len(stays)+1)
 	for i, d := range stays {
 		if d == 0 {

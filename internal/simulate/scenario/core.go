@@ -156,9 +156,9 @@ func (t *translation) need(x *TaskState) schedule.Need {
 		for _, name := range slices.Sorted(maps.Keys(task.MIG)) {
 			parts = append(parts, fmt.Sprintf("%s=%d", profile(name), task.MIG[name]))
 		}
-		n.MIG = strings.Join(parts, ",")
+		n.Extended = strings.Join(parts, ",")
 	case j.GPUMemMiB > 0:
-		n.Devices, n.Share = max(j.Devices, 1), j.GPUMemMiB<<20
+		n.Devices, n.GPUMemory = max(j.Devices, 1), j.GPUMemMiB<<20
 	case j.GPUFraction > 0:
 		n.Devices, n.Milli = max(j.Devices, 1), int(math.Round(j.GPUFraction*1000))
 	case whole > 0:
@@ -257,7 +257,7 @@ func (t *translation) held(k, g int) schedule.Held {
 	x := &t.state.Tasks[k]
 	n := t.need(x)
 	h := schedule.Held{Group: g, Task: k, Need: n, Rule: t.rule(x), Leaving: x.Status == Releasing || x.Status == StuckInReleasing, Stuck: x.Status == StuckInReleasing}
-	h.Place = schedule.Place{Node: core.NodeID(x.Node), CPU: n.CPU, Memory: n.Memory, MIG: n.MIG}
+	h.Place = schedule.Place{Node: core.NodeID(x.Node), CPU: n.CPU, Memory: n.Memory, Extended: n.Extended}
 	milli := t.milli(x, n)
 	for _, d := range t.devices[k] {
 		h.Place.Devices = append(h.Place.Devices, core.Share{Device: fmt.Sprint(d), Index: d, Milli: milli})
@@ -268,8 +268,8 @@ func (t *translation) held(k, g int) schedule.Held {
 // milli is how much of each of its devices a task has where it is.
 func (t *translation) milli(x *TaskState, n schedule.Need) int {
 	for i := range t.c.Nodes {
-		if t.c.Nodes[i].Name == x.Node && n.Share > 0 {
-			return int(n.Share * 1000 / (t.c.Nodes[i].GPUMemMiB << 20))
+		if t.c.Nodes[i].Name == x.Node && n.GPUMemory > 0 {
+			return int(n.GPUMemory * 1000 / (t.c.Nodes[i].GPUMemMiB << 20))
 		}
 	}
 	return n.Milli

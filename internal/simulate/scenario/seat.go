@@ -30,7 +30,7 @@ func (t *translation) seat() {
 				continue
 			}
 			n := t.need(x)
-			shared := n.Devices > 0 && (n.Milli < 1000 || n.Share > 0)
+			shared := n.Devices > 0 && (n.Milli < 1000 || n.GPUMemory > 0)
 			if order := bit(!shared) + bit(!shared || len(x.Groups) == 0) + 3*bit(x.Status == Pipelined); order == pass {
 				s.sit(i, x, n, shared)
 			}

@@ -18,6 +18,7 @@ type rule struct {
 	pkg  string   // prefix, without the module
 	may  []string // prefixes, without the module
 	why  string
+	not  []string // packages that it may not, though may names what they are in
 	std  []string // where set: the only packages of the standard library
 	libs []string // where set with std: the only other modules
 }
@@ -29,30 +30,48 @@ var pure = []string{"bytes", "cmp", "compress/gzip", "container/heap", "encoding
 // sealing is what internal/secret needs beside: ciphers, and a file for the keys.
 var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/rand", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/pem", "io/fs", "os", "path", "path/filepath", "syscall"}, pure...)
 
+// groupsOfRoutes is what every group of the server's routes may use.
+var groupsOfRoutes = []string{"internal/server/access", "internal/server/problem", "internal/server/reader", "internal/server/request", "internal/server/wire", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "api"}
+
 // rules are looked up by the longest prefix.
 var rules = []rule{
 	{pkg: "internal/core", may: []string{"internal/core"}, std: pure, libs: []string{"github.com/goccy/go-yaml"}, why: "core is pure: no I/O, no clock, no chance, no logging"},
 	{pkg: "internal/core/schedule/forecast", may: []string{"internal/core"}, std: pure, why: "a forecast is cycles over a copy of the state"},
 	{pkg: "internal/core/schedule/explain", may: []string{"internal/core"}, std: pure, why: "an explanation tries cycles and looks at the state; it knows no forecast"},
 	{pkg: "internal/core/schedule/cycle", may: []string{"internal/core"}, std: pure, why: "a plan follows from the state; it is not explained here"},
+	{pkg: "internal/core/schedule/displace", may: []string{"internal/core"}, std: pure, why: "who leaves for whom follows from the state; it knows neither bookings nor the order of actions"},
+	{pkg: "internal/core/schedule/booking", may: []string{"internal/core"}, std: pure, why: "who starts when follows from the state; who leaves for whom is decided elsewhere"},
 	{pkg: "internal/core/schedule/place", may: []string{"internal/core"}, std: pure, why: "where tasks go follows from the state; who is placed is decided elsewhere"},
 	{pkg: "internal/core/schedule/state", may: []string{"internal/core"}, std: append([]string{"runtime/debug"}, pure...), why: "what is known; a fault of the scheduler is handed out with the stack"},
+	{pkg: "internal/core/schedule/queues", may: []string{"internal/core"}, std: pure, why: "what queues hold and may hold; it knows nothing of cycles"},
+	{pkg: "internal/core/schedule/ledger", may: []string{"internal/core"}, std: pure, why: "who holds what; who is served is known above"},
 	{pkg: "internal/core/schedule", may: []string{"internal/core"}, std: pure, why: "what the scheduler is given and answers, as values"},
+	{pkg: "internal/core/spec/codec", may: nil, std: pure, libs: []string{"github.com/goccy/go-yaml"}, why: "what is written somewhere is known before what it means"},
+	{pkg: "internal/core/spec/schema", may: []string{"internal/core/spec/codec", "internal/core/nearest"}, std: pure, why: "how fields are read does not depend on which there are"},
 	{pkg: "internal/store/sqlstore", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
 	{pkg: "internal/store", may: []string{"internal/store", "internal/core"}, why: "a store knows records, not what is done with them"},
 	{pkg: "internal/backend/local", may: []string{"internal/backend", "internal/core", "internal/oci"}, why: "the local backend has its images from oci; it knows nothing of queues, stores or the control plane"},
 	{pkg: "internal/backend/logfile", may: []string{"internal/backend", "internal/core"}, why: "a log on disk knows no processes, containers or clusters"},
 	{pkg: "internal/backend", may: []string{"internal/backend", "internal/core"}, why: "backends know nothing of queues, stores or the control plane"},
-	{pkg: "internal/backend/kube/naming", may: []string{"internal/backend", "internal/core"}, std: pure, libs: []string{"k8s.io/api"}, why: "names follow from tasks alone"},
+	{pkg: "internal/backend/kube/naming", may: []string{"internal/backend", "internal/core"}, std: append([]string{"crypto/sha256", "encoding/hex"}, pure...), libs: []string{"k8s.io/api"}, why: "names follow from tasks alone"},
 	{pkg: "internal/backend/kube/podstatus", may: []string{"internal/backend/kube/naming", "internal/backend", "internal/core"}, std: pure, libs: []string{"k8s.io/api"}, why: "how a task fares follows from its pod: nobody is asked"},
 	{pkg: "internal/backend/kube/resources", may: []string{"internal/backend/kube/naming", "internal/backend", "internal/core"}, std: pure, libs: []string{"k8s.io/api", "k8s.io/apimachinery"}, why: "amounts follow from nodes and pods: nobody is asked"},
 	{pkg: "internal/backend/kube/apicall", may: []string{"internal/backend", "internal/core"}, why: "what errors of the API server mean, and how often it is asked, holds for every call"},
 	{pkg: "internal/backend/kube/podexec", may: []string{"internal/backend/kube/naming", "internal/backend/kube/podstatus", "internal/backend", "internal/core"}, why: "who runs commands in containers needs to know no more of a task than where it is"},
 	{pkg: "internal/backend/kube/podlog", may: []string{"internal/backend/kube/apicall", "internal/backend/kube/naming", "internal/backend/kube/podstatus", "internal/backend/logfile", "internal/backend", "internal/core"}, why: "who fetches logs is told of pods, and knows nothing of places and devices"},
-	{pkg: "internal/backend/kube/affinity", may: []string{"internal/backend/kube/naming", "internal/backend/kube/podstatus", "internal/backend", "internal/core"}, std: pure, libs: []string{"k8s.io/api", "k8s.io/apimachinery"}, why: "where a pod may be follows from pods and nodes: nobody is asked"},
+	{pkg: "internal/backend/kube/affinity", may: []string{"internal/backend/kube/naming", "internal/backend/kube/podstatus", "internal/backend", "internal/core"}, std: pure, libs: []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/klog/v2"}, why: "where a pod may be follows from pods and nodes: nobody is asked"},
 	{pkg: "internal/backend/kube/dra", may: []string{"internal/backend/kube/affinity", "internal/backend/kube/naming", "internal/backend/kube/resources", "internal/backend", "internal/core"}, std: pure, libs: []string{"k8s.io/api", "k8s.io/apimachinery"}, why: "what claims have and ask for follows from objects: nobody is asked"},
 	{pkg: "internal/backend/kube/podowner", may: []string{"internal/backend/kube/apicall", "internal/backend/kube/naming", "internal/backend", "internal/core"}, why: "who reads owners knows nothing of tasks and nodes"},
 	{pkg: "internal/backend/kube/namespace", may: []string{"internal/backend/kube/naming", "internal/core"}, std: pure, libs: []string{"k8s.io/api", "k8s.io/apimachinery"}, why: "whose a namespace is follows from its labels: nobody is asked"},
+	{pkg: "internal/backend/kube/cluster", may: []string{"internal/backend/kube/affinity", "internal/backend/kube/apicall", "internal/backend/kube/dra", "internal/backend/kube/namespace", "internal/backend/kube/naming", "internal/backend/kube/nodeinfo", "internal/backend/kube/podowner", "internal/backend/kube/podstatus", "internal/backend/kube/resources", "internal/backend", "internal/core"}, why: "how a cluster is reached and who drives it is known below what is done with it"},
+	{pkg: "internal/backend/kube/tasks", may: []string{"internal/backend/kube/naming", "internal/backend/kube/podstatus", "internal/backend", "internal/core"}, why: "what is known of tasks is remembered: nobody is asked"},
+	{pkg: "internal/backend/kube/volume", may: []string{"internal/backend/kube/cluster", "internal/backend/kube/affinity", "internal/backend/kube/apicall", "internal/backend/kube/dra", "internal/backend/kube/namespace", "internal/backend/kube/naming", "internal/backend/kube/nodeinfo", "internal/backend/kube/podowner", "internal/backend/kube/podstatus", "internal/backend/kube/resources", "internal/backend", "internal/core"}, why: "where volumes can be used is known without tasks"},
+	{pkg: "internal/backend/kube/fraction", may: []string{"internal/backend/kube/cluster", "internal/backend/kube/tasks", "internal/backend/kube/affinity", "internal/backend/kube/apicall", "internal/backend/kube/dra", "internal/backend/kube/namespace", "internal/backend/kube/naming", "internal/backend/kube/nodeinfo", "internal/backend/kube/podowner", "internal/backend/kube/podstatus", "internal/backend/kube/resources", "internal/backend", "internal/core"}, why: "who shares a GPU follows from reservations and tasks; how tasks are made is known elsewhere"},
+	{pkg: "internal/backend/kube/podgroup", may: []string{"internal/backend/kube/cluster", "internal/backend/kube/tasks", "internal/backend/kube/volume", "internal/backend/kube/podlog", "internal/backend/kube/affinity", "internal/backend/kube/apicall", "internal/backend/kube/dra", "internal/backend/kube/namespace", "internal/backend/kube/naming", "internal/backend/kube/nodeinfo", "internal/backend/kube/podowner", "internal/backend/kube/podstatus", "internal/backend/kube/resources", "internal/backend", "internal/core"}, why: "others' pods are placed as they are; how ours are made is known elsewhere"},
+	{pkg: "internal/backend/kube/podspec", may: []string{"internal/backend/kube/apicall", "internal/backend/kube/cluster", "internal/backend/kube/naming", "internal/backend/kube/podstatus", "internal/backend/kube/resources", "internal/backend", "internal/core"}, why: "what a pod is like follows from its task and its node: nobody is asked"},
+	{pkg: "internal/backend/kube/service", may: []string{"internal/backend/kube/cluster", "internal/backend/kube/naming", "internal/backend/kube/tasks", "internal/backend", "internal/core"}, why: "services belong to attempts; what their pods are like is known elsewhere"},
+	{pkg: "internal/backend/kube/usage", may: []string{"internal/backend/kube/cluster", "internal/backend/kube/tasks", "internal/backend", "internal/core"}, why: "who asks kubelets needs to know of a task where it is"},
+	{pkg: "internal/backend/kube/taskpods", may: []string{"internal/backend/kube/affinity", "internal/backend/kube/apicall", "internal/backend/kube/cluster", "internal/backend/kube/dra", "internal/backend/kube/namespace", "internal/backend/kube/naming", "internal/backend/kube/nodeinfo", "internal/backend/kube/podowner", "internal/backend/kube/podstatus", "internal/backend/kube/resources", "internal/backend/kube/fraction", "internal/backend/kube/podexec", "internal/backend/kube/podgroup", "internal/backend/kube/podlog", "internal/backend/kube/podspec", "internal/backend/kube/service", "internal/backend/kube/tasks", "internal/backend/kube/volume", "internal/backend", "internal/core"}, why: "pods come and go below the backend, which only hands on what it is asked"},
 	{pkg: "internal/backend/kube/nodeinfo", may: []string{"internal/backend/kube/affinity", "internal/backend/kube/dra", "internal/backend/kube/naming", "internal/backend/kube/resources", "internal/core"}, why: "nodes are told what is on them, and know no tasks' pods and no API server"},
 	{pkg: "internal/secret", may: []string{"internal/secret", "internal/core", "internal/backend"}, std: sealing, why: "what seals values is small, and of others' code it trusts the standard library only"},
 	{pkg: "internal/backend/local/cgroup", may: []string{"internal/backend/local/proc"}, why: "control groups are had by name and limits; what runs in them is for others to know"},
@@ -68,6 +87,15 @@ var rules = []rule{
 	{pkg: "internal/backend/local/container", may: nil, std: append([]string{"io/fs"}, pure...), libs: []string{"github.com/opencontainers/runtime-spec"}, why: "what a container is follows from values alone"},
 	{pkg: "internal/naming", may: []string{"internal/core"}, why: "identifiers and names are made of the time and of chance that are given"},
 	{pkg: "internal/engine/estimate", may: []string{"internal/core", "internal/store"}, why: "what is learnt of lengths and misses needs to know no engine"},
+	{pkg: "internal/engine/workload", may: []string{"internal/core"}, why: "what is read off a workload and its tasks needs nothing else"},
+	{pkg: "internal/engine/launch", may: []string{"internal/core", "internal/backend", "internal/engine/workload"}, why: "what a task is given follows from values"},
+	{pkg: "internal/engine/explanation", may: []string{"internal/engine", "internal/core", "internal/backend"}, why: "an explanation reads a draft and the scheduler's state, and changes neither"},
+	{pkg: "internal/engine/report", may: []string{"internal/engine", "internal/core"}, why: "reports read a draft"},
+	{pkg: "internal/engine/organisation", may: []string{"internal/engine", "internal/core", "internal/store"}, why: "its use cases change a draft, which is the engine's"},
+	{pkg: "internal/engine/submission", may: []string{"internal/engine", "internal/core", "internal/store"}, why: "its use cases change a draft, which is the engine's"},
+	{pkg: "internal/engine/draft", may: []string{"internal/engine/workload", "internal/engine/launch", "internal/engine/estimate", "internal/core", "internal/store", "internal/backend"}, why: "state and draft know nothing of what follows from them"},
+	{pkg: "internal/engine/planner", may: []string{"internal/engine/draft", "internal/engine/workload", "internal/core"}, why: "the scheduler is told of a draft; what follows from its plans is drawn above"},
+	{pkg: "internal/engine/consequence", may: []string{"internal/engine/draft", "internal/engine/workload", "internal/engine/planner", "internal/core", "internal/backend", "internal/store"}, why: "consequences know drafts, and no use case"},
 	{pkg: "internal/engine", may: []string{"internal/engine", "internal/core", "internal/store", "internal/backend"}, why: "the engine decides from values that it is given, and acts through contracts"},
 	{pkg: "internal/control", may: []string{"internal/control", "internal/engine", "internal/core", "internal/store", "internal/backend", "internal/timeseries"}, why: "control is the engine in real time: loops, clocks and queues; main gives it implementations"},
 	{pkg: "internal/operations", may: []string{"internal/operations", "internal/control", "internal/engine", "internal/core", "internal/oci", "internal/store"}, why: "operations do what control asks for; they know no backends and no API"},
@@ -87,10 +115,21 @@ var rules = []rule{
 	{pkg: "internal/convert", may: []string{"internal/convert", "internal/core"}, std: pure, why: "converters are pure, as core is: bytes in, documents out"},
 	{pkg: "internal/oci", may: nil, why: "images know no workloads, backends or queues"},
 	{pkg: "internal/testing/ocitest", may: nil, why: "a registry for tests of any package, those of oci included"},
+	{pkg: "internal/server/problem", may: []string{"internal/engine", "internal/core", "internal/store", "internal/backend", "api"}, why: "what is wrong has one form, whoever asked for what"},
+	{pkg: "internal/server/request", may: []string{"internal/server/problem", "internal/engine", "internal/core", "api"}, why: "what requests have in common knows no answer"},
+	{pkg: "internal/server/wire", may: []string{"internal/server/problem", "internal/engine", "internal/core", "api"}, why: "the form of a value follows from the value: nothing is read for it"},
+	{pkg: "internal/server/reader", may: []string{"internal/server/problem", "internal/server/request", "internal/server/wire", "internal/control", "internal/core", "internal/store"}, why: "what is read for answers knows no route"},
+	{pkg: "internal/server/access", may: []string{"internal/server/problem", "internal/server/wire", "internal/engine", "internal/core", "api"}, why: "who comes in is known before anything is read"},
+	{pkg: "internal/server/enter", may: groupsOfRoutes, why: "a group of routes knows no other group"},
+	{pkg: "internal/server/logs", may: groupsOfRoutes, why: "a group of routes knows no other group"},
+	{pkg: "internal/server/organisation", may: groupsOfRoutes, why: "a group of routes knows no other group"},
+	{pkg: "internal/server/usage", may: groupsOfRoutes, why: "a group of routes knows no other group"},
+	{pkg: "internal/server/watch", may: groupsOfRoutes, why: "a group of routes knows no other group"},
+	{pkg: "internal/server/workloads", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server", may: []string{"internal/server", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "api", "web"}, why: "the API decides nothing and touches no implementation"},
-	{pkg: "internal/cli", may: []string{"internal/cli", "internal/convert", "internal/core", "internal/simulate", "api", "client"}, why: "the command line is a client like any other; of the server it shares only the pure core and converters, and what runs that in virtual time"},
+	{pkg: "internal/cli", may: []string{"internal/cli", "internal/convert", "internal/core", "internal/doctor", "internal/simulate", "internal/systemd", "api", "client"}, why: "the command line is a client like any other; of the server it shares only the pure core and converters, and what runs that in virtual time"},
 	{pkg: "internal/cli/terminal", may: []string{"api"}, why: "streams and keys are of any program; of the contract it shares the size of a terminal"},
-	{pkg: "internal/cli/session", may: []string{"internal/cli/terminal", "internal/core", "api", "client"}, why: "what carries a command out knows no command"},
+	{pkg: "internal/cli/session", may: []string{"internal/cli/terminal", "internal/core", "internal/systemd", "api", "client"}, why: "what carries a command out knows no command"},
 	{pkg: "internal/cli/printers", may: []string{"internal/cli/session", "internal/cli/terminal", "internal/core", "api"}, why: "how something looks follows from what the server said: no printer asks it"},
 	{pkg: "internal/cli/document", may: []string{"internal/cli/session", "internal/cli/terminal", "internal/convert", "internal/core", "api", "client"}, why: "a document is made before anything is done with it"},
 	{pkg: "internal/cli/logs", may: []string{"internal/cli/printers", "internal/cli/session", "internal/cli/terminal", "internal/core", "api", "client"}, why: "output is shown by commands that submit as well as by those that look: it knows neither"},
@@ -103,6 +142,8 @@ var rules = []rule{
 	{pkg: "internal/cli/sftp", may: []string{}, why: "files over a protocol know nothing of tasks"},
 	{pkg: "internal/cli/sshserver", may: []string{"internal/cli/sftp"}, why: "a connection knows files and commands, and nothing of tasks"},
 	{pkg: "internal/compat", may: []string{"internal/compat", "internal/cli", "internal/convert", "internal/core", "api", "client"}, why: "other tools' command lines translate words: what muster's own does they have done by it"},
+	{pkg: "internal/compat/slurm/terms", may: []string{"internal/compat", "internal/cli", "internal/convert", "internal/core", "api", "client"}, not: []string{"internal/compat/slurm", "internal/compat/slurm/accounting"}, why: "what Slurm's tools have in common knows none of them"},
+	{pkg: "internal/compat/slurm/accounting", may: []string{"internal/compat", "internal/cli", "internal/convert", "internal/core", "api", "client"}, not: []string{"internal/compat/slurm"}, why: "the record of jobs is read by itself: what it shares with the queue's tools is in terms"},
 	{pkg: "internal/simulate", may: []string{"internal/simulate", "internal/core"}, why: "simulations run the pure core on files; they know no server, store or backend"},
 	{pkg: "internal/simulate/trace", may: nil, why: "reading a trace needs nothing of ours"},
 	{pkg: "internal/testing/sim", may: []string{"internal/testing/sim", "internal/testing/memstore", "internal/testing/fakebackend", "internal/core", "internal/control", "internal/naming", "internal/engine", "internal/store", "internal/backend"}, why: "the simulator drives the real control loop"},
@@ -124,8 +165,11 @@ var rules = []rule{
 	{pkg: "internal/testing/chaos", may: []string{"internal/core", "internal/testing/testdisk", "api", "client"}, why: "who checks a whole server knows of it what its users know, and the table"},
 	{pkg: "internal/testing/archtest", may: nil, why: "it only reads"},
 	{pkg: "internal/testing/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
+	{pkg: "internal/doctor", may: []string{"internal/core/amount"}, why: "who looks at a machine needs nothing of what will run on it"},
+	{pkg: "internal/systemd", may: nil, why: "units are text, and a socket that was handed over is a socket"},
+	{pkg: "internal/backend/kube/rights", may: []string{"internal/doctor"}, why: "what a server may do in a cluster is a list, asked before there is a server"},
 	{pkg: "internal/packed", may: nil, why: "what lies at the end of a file needs not be known"},
-	{pkg: "internal/program", may: []string{"internal/cli", "internal/control", "internal/engine", "internal/compat", "internal/mpi", "internal/backend", "internal/slurmtools", "api"}, why: "what is started for each command is small: stores, clusters and the server stay out of it"},
+	{pkg: "internal/program", may: []string{"internal/cli", "internal/control", "internal/doctor", "internal/engine", "internal/compat", "internal/mpi", "internal/backend", "internal/slurmtools", "api"}, why: "what is started for each command is small: stores, clusters and the server stay out of it"},
 	{pkg: "scripts", may: []string{"internal/packed"}, why: "tools of the build stand alone; one puts together what is built"},
 	{pkg: "cmd", may: []string{"internal", "api", "client"}, why: "wiring may import everything"},
 }
@@ -196,6 +240,9 @@ func check(r rule, path, imp string) string {
 		if !slices.ContainsFunc(r.may, func(m string) bool { return within(own, m) }) {
 			return "not among what it may import"
 		}
+		if slices.Contains(r.not, own) {
+			return "among what it may not import"
+		}
 		isImpl := slices.ContainsFunc(implementations, func(i string) bool { return within(own, i) && !within(path, i) })
 		if isImpl && !within(path, "cmd") && !within(path, "internal/testing/sim") && !within(path, "internal/testing/system") {
 			return "an implementation"
@@ -217,6 +264,7 @@ func check(r rule, path, imp string) string {
 func TestTheCheckFindsOffenders(t *testing.T) {
 	core, _ := ruleFor("internal/core/schedule")
 	cli, _ := ruleFor("internal/cli")
+	accounting, _ := ruleFor("internal/compat/slurm/accounting")
 	for _, c := range []struct {
 		r         rule
 		path, imp string
@@ -228,6 +276,8 @@ func TestTheCheckFindsOffenders(t *testing.T) {
 		{core, "internal/core", module + "internal/store", true},
 		{cli, "internal/cli", module + "internal/control", true},
 		{cli, "internal/cli", module + "client", false},
+		{accounting, "internal/compat/slurm/accounting", module + "internal/compat/slurm", true},
+		{accounting, "internal/compat/slurm/accounting", module + "internal/compat/slurm/terms", false},
 	} {
 		if got := check(c.r, c.path, c.imp) != ""; got != c.bad {
 			t.Errorf("%s importing %s: offends %v, want %v", c.path, c.imp, got, c.bad)

@@ -21,8 +21,8 @@ var explains = map[string]string{
 	"internal/core/lifecycle/machine.go":        "an event that gives no reason has its own",
 	"internal/core/lifecycle/page.go":           "docs/lifecycle.md",
 	"internal/core/lifecycle/walk.go":           "docs/lifecycle.md",
-	"internal/engine/hold.go":                   "it is said anew only when it is another",
-	"internal/engine/gates.go":                  "it is said anew only when it is another",
+	"internal/engine/consequence/hold.go":       "it is said anew only when it is another",
+	"internal/engine/consequence/gates.go":      "it is said anew only when it is another",
 }
 
 // reads reports whether e is a reason: a field of that name, or a constant of

@@ -19,7 +19,7 @@ import (
 )
 
 // Within bounds every wait. It is generous: a slow machine is no failure.
-const Within = 60 * time.Second
+const Within = 3 * time.Minute
 
 // Forever is a Script.Run that does not end by itself.
 const Forever = time.Duration(-1)

@@ -27,8 +27,9 @@ func read(t *testing.T, p backend.Backend, id core.TaskID, opts backend.LogOptio
 	return string(data)
 }
 
-// sawLine waits until a task has written line, following its output.
-func (s suite) sawLine(t *testing.T, p backend.Backend, id core.TaskID, line string) {
+// followed is the output of a task from its beginning on, until the test ends or
+// has waited for long.
+func (s suite) followed(t *testing.T, p backend.Backend, id core.TaskID) io.ReadCloser {
 	t.Helper()
 	var r io.ReadCloser
 	until(t, "the task has a log", func() (ok bool) {
@@ -39,7 +40,17 @@ func (s suite) sawLine(t *testing.T, p backend.Backend, id core.TaskID, line str
 		return err == nil
 	})
 	timer := time.AfterFunc(Within, func() { _ = r.Close() })
-	defer timer.Stop()
+	t.Cleanup(func() {
+		timer.Stop()
+		_ = r.Close()
+	})
+	return r
+}
+
+// sawLine waits until a task has written line, following its output.
+func (s suite) sawLine(t *testing.T, p backend.Backend, id core.TaskID, line string) {
+	t.Helper()
+	r := s.followed(t, p, id)
 	defer func() { _ = r.Close() }()
 	sc := bufio.NewScanner(r)
 	for sc.Scan() {

@@ -45,7 +45,7 @@ func TestActsOfAWorkload(t *testing.T) {
 	if why := g.refusedFor("Release"); why != "It is not held" {
 		t.Errorf("release: %q", why)
 	}
-	if why := g.refusedFor("Edit and run again"); why != "A workload that is Queued cannot be run again with another document" {
+	if why := g.refusedFor("Edit and restart"); why != "A workload in phase Queued cannot be restarted with another document" {
 		t.Errorf("revise: %q", why)
 	}
 	g.clickText(".menu button", "Hold")
@@ -81,11 +81,11 @@ func TestActsOfAWorkload(t *testing.T) {
 	g.clickText("dialog button", "Stop")
 	phase("Stopped")
 	more()
-	g.clickText(".menu button", "Edit and run again")
+	g.clickText(".menu button", "Edit and restart")
 	g.until(planned + ` && document.querySelector('h1').innerText === 'Edit waits'`)
 	g.must(g.Eval(`(() => { const e = document.getElementById('yaml'); e.value = e.value.replace('sleep 1000', 'echo another; sleep 1000'); e.dispatchEvent(new Event('input', {bubbles: true})) })()`, nil))
 	g.until(planned)
-	g.clickText(".page-actions button", "Run again")
+	g.clickText(".page-actions button", "Restart")
 	phase("Running")
 	g.until(`document.querySelector('.command')?.innerText.includes('echo another')`)
 }
@@ -105,7 +105,7 @@ func TestActsOfAService(t *testing.T) {
 	g.clickText("dialog button", "Scale")
 	g.until(`document.querySelector('.facts') && document.body.innerText.includes('of 2')`)
 	g.click(`.page-actions [aria-label="More"]`)
-	g.clickText(".menu button", "Edit while it serves")
+	g.clickText(".menu button", "Edit and update")
 	g.until(planned + ` && document.querySelector('h1').innerText === 'Edit chat'`)
 	g.must(g.Eval(`(() => { const e = document.getElementById('yaml'); e.value = e.value.replace('http.server', 'http.server --bind 0.0.0.0'); e.dispatchEvent(new Event('input', {bubbles: true})) })()`, nil))
 	g.until(planned)
@@ -123,7 +123,7 @@ func TestActsOfSeveral(t *testing.T) {
 	g.until(row("blocker") + `.includes('Running')`)
 	g.until(row("two") + `.includes('Queued')`)
 	g.click(`thead input[type="checkbox"]`)
-	g.until(`document.querySelector('.bulk-count')?.innerText === '3 workloads chosen'`)
+	g.until(`document.querySelector('.bulk-count')?.innerText === '3 workloads selected'`)
 	g.click(`.bulk [aria-label^="More"]`)
 	if why := g.refusedFor("Release"); why != "None of them can be released" {
 		t.Errorf("release: %q", why)
@@ -148,17 +148,17 @@ func TestTemplates(t *testing.T) {
 	g := w.enter(1280, 800)
 	g.visit("workloads/default/sweep")
 	g.click(`.page-actions [aria-label="More"]`)
-	g.clickText(".menu button", "Keep as a template")
+	g.clickText(".menu button", "Save as template")
 	g.until(`document.querySelector('dialog textarea')?.value.includes('echo sweeping')`)
 	g.input("description", "the usual sweep")
-	g.clickText("dialog button", "Make it")
+	g.clickText("dialog button", "Create")
 	g.until(`document.querySelector('.toasts').innerText.includes('Saved sweep, version 1')`)
 
 	g.visit("settings?tab=templates")
 	g.clickText("button", "New environment")
 	g.input("name", "small")
 	g.input("document", "env:\n  SHELL_OF: small\n")
-	g.clickText("dialog button", "Make it")
+	g.clickText("dialog button", "Create")
 	g.until(`document.querySelector('[aria-label="environments"]')?.innerText.includes('small')`)
 	g.click(`[aria-label="Edit sweep"]`)
 	g.input("environment", "small")
@@ -179,7 +179,7 @@ func TestTemplates(t *testing.T) {
 	g.visit("settings?tab=templates")
 	g.click(`[aria-label="Delete sweep"]`)
 	g.clickText("dialog button", "Delete")
-	g.until(`document.body.innerText.includes('There are no templates')`)
+	g.until(`document.body.innerText.includes('None of this kind yet: template')`)
 }
 
 // Projects and departments are made, moved and deleted.
@@ -191,25 +191,25 @@ func TestProjectsAreMade(t *testing.T) {
 		g.clickText(".page-actions button", "New project")
 		g.input("name", p[0])
 		g.input("kind", p[1])
-		g.clickText("dialog button", "Make it")
+		g.clickText("dialog button", "Create")
 		g.until(`document.querySelector('h1').innerText === '` + p[0] + `'`)
 		g.visit("projects")
 	}
 	g.until(`document.querySelector('[data-name="vision"]')`)
 	g.visit("projects/vision")
 	g.click(`.page-actions [aria-label="More"]`)
-	g.clickText(".menu button", "Edit, or move")
-	g.input("below", "research")
+	g.clickText(".menu button", "Edit or move")
+	g.input("parent", "research")
 	g.input("priority", "many")
 	g.until(`[...document.querySelectorAll('dialog button')].some(b => b.title.includes('whole numbers'))`)
 	g.input("priority", "200")
 	g.clickText("dialog button", "Save")
 	g.until(`document.querySelector('.crumbs').innerText.includes('research')`)
-	g.until(`document.querySelector('.page').innerText.includes('200: what is left')`)
+	g.until(`document.querySelector('.page').innerText.includes('200: resources above')`)
 
 	g.visit("projects/research")
 	g.click(`.page-actions [aria-label="More"]`)
-	if why := g.refusedFor("Delete"); why != "Projects stand below it" {
+	if why := g.refusedFor("Delete"); why != "It contains projects" {
 		t.Errorf("delete: %q", why)
 	}
 	g.visit("projects/vision")
@@ -232,7 +232,7 @@ func TestLabelsAndTaintsOfANode(t *testing.T) {
 	g.must(g.Eval(`document.querySelector('dialog textarea').value`, &labels))
 	g.input("labels", strings.NewReplacer("rack=r6", "rack=r7", "old=yes", "").Replace(labels))
 	g.input("taints", "upkeep=fan")
-	g.until(`[...document.querySelectorAll('dialog button')].some(b => b.title === 'upkeep=fan is no KEY[=VALUE]:EFFECT')`)
+	g.until(`[...document.querySelectorAll('dialog button')].some(b => b.title === 'upkeep=fan: not of the form KEY[=VALUE]:EFFECT')`)
 	g.input("taints", "upkeep=power:PreferNoSchedule\nslow:PreferNoSchedule")
 	g.clickText("dialog button", "Copy as")
 	g.until(`[...document.querySelectorAll('dialog pre')].some(e => e.innerText.includes('rack=r7 old-') && e.innerText.includes('upkeep=power:PreferNoSchedule slow:PreferNoSchedule'))`)
@@ -257,5 +257,5 @@ func TestAQueuedWorkloadsOwnPageSaysWhatWouldHelp(t *testing.T) {
 	}
 	g.click(`.pending [aria-label="Copy and edit with this: --gpus 2"]`)
 	g.until(planned + ` && ` + yamlText + `.includes('name: waits-2') && ` + yamlText + `.includes('gpu: 2')`)
-	g.until(`document.querySelector('.headline').innerText === 'It starts at once'`)
+	g.until(`document.querySelector('.headline').innerText === 'Starts at once'`)
 }

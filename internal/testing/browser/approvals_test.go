@@ -48,7 +48,7 @@ func TestApprovingAndRejecting(t *testing.T) {
 	w := newWorld(t)
 	g := w.enter(1280, 800)
 	g.visit("approvals")
-	g.shows("Nothing waits for you")
+	g.shows("No decisions for you")
 	w.submit(`{name: wanted, command: "sleep 1000", resources: {cpu: 0.1}, checks: [{name: legal, type: approval}]}`)
 	w.submit(`{name: unwanted, command: "true", resources: {cpu: 0.1}, checks: [{name: legal, type: approval}]}`)
 	w.submit(`{name: foreign, command: "true", resources: {cpu: 0.1}, checks: [{name: ethics, type: approval, users: [somebody-else]}]}`)

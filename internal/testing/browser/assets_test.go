@@ -23,11 +23,11 @@ func TestAssets(t *testing.T) {
 		g.input("name", a.name)
 		if a.word == "compute resource" { // what is wrong is said where it is
 			g.input("document", "image: nothing\n")
-			g.clickText("dialog button", "Make it")
+			g.clickText("dialog button", "Create")
 			g.until(`document.querySelector('dialog').innerText.includes('no part of a compute resource')`)
 		}
 		g.input("document", a.document)
-		g.clickText("dialog button", "Make it")
+		g.clickText("dialog button", "Create")
 		g.until(`document.querySelector('[aria-label="` + a.word + `s"]')?.innerText.includes('` + a.name + `') && !document.querySelector('dialog[open]')`)
 	}
 	g.clickUntil("button", "New data volume", `document.querySelector('dialog[open]')`)
@@ -35,7 +35,7 @@ func TestAssets(t *testing.T) {
 	g.input("project", "-")
 	g.input("sharedWith", "default")
 	g.input("document", "volumes:\n  - hostPath: /tmp\n    path: /tmp\n")
-	g.clickText("dialog button", "Make it")
+	g.clickText("dialog button", "Create")
 	g.until(`document.querySelector('[aria-label="data volumes"]')?.innerText.includes('all projects')`)
 
 	g.visit("submit")
@@ -49,12 +49,12 @@ func TestAssets(t *testing.T) {
 	g.until(yamlText + `.includes('name: chosen')`)
 	choose("Environment", "shell")
 	g.until(yamlText + `.includes('environment: shell')`)
-	choose("Compute", "tiny")
+	choose("Compute resource", "tiny")
 	g.until(yamlText + `.includes('compute: tiny')`)
 	choose("Data", "tmp")
 	g.until(yamlText + `.includes('data:')`)
 	choose("Data", "corpus") // the same place: it is said where
-	g.until(`document.querySelector('[data-group~="data"] summary .field-bad')?.innerText.includes('1 wrong')`)
+	g.until(`document.querySelector('[data-group~="data"] summary .field-bad')?.innerText.includes('1 invalid')`)
 	g.must(g.Eval(`document.querySelector('[data-group~="data"]').open = true`, nil))
 	g.until(`document.querySelector('[data-group~="data"]').innerText.includes(` + browser.Quote("ata volume corpus@1 lies at /tmp") + `)`)
 	g.rewrite("yaml", "name: chosen\nenvironment: shell\ncompute: tinny\ndata: [tmp]\n")
@@ -75,7 +75,7 @@ func TestAssets(t *testing.T) {
 	g.until(`document.querySelector('[aria-label="Delete tiny"]')`)
 	g.click(`[aria-label="Delete tiny"]`)
 	g.clickText("dialog button", "Delete")
-	g.until(`document.body.innerText.includes('There are no compute resources')`)
+	g.until(`document.body.innerText.includes('None of this kind yet: compute resource')`)
 	if out := w.muster("restart", "chosen", "--wait"); strings.Contains(out, "error") {
 		t.Errorf("it does not run again: %s", out)
 	}

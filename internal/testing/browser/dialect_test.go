@@ -15,7 +15,7 @@ func TestWordsOfOtherPlatforms(t *testing.T) {
 	g.until(row("broken") + `.includes('Failed')`)
 	choose := func(name string) {
 		t.Helper()
-		g.click(`[aria-label="Words for states"]`)
+		g.click(`[aria-label="Language and status words"]`)
 		g.clickText(".menu button", name)
 	}
 	choose("mcli")
@@ -76,7 +76,7 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 		t.Errorf("our own words have the tones %v", native)
 	}
 
-	g.click(`[aria-label="Words for states"]`)
+	g.click(`[aria-label="Language and status words"]`)
 	g.clickText(".menu button", "Run:ai jobs")
 	var colours map[string]string
 	g.must(g.Eval(`fetch('/v1/lifecycle?dialect=runai-job').then(r => r.json()).then(l => Object.fromEntries(l.words.map(w => [w.status, w.color])))`, &colours))
@@ -91,7 +91,7 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 	g.until(icon("waits") + ` === ` + icon("stays"))
 	for _, scheme := range []string{"light", "dark"} {
 		g.must(g.Prefer(scheme, true))
-		g.accessible(string(axe))
+		g.accessible(string(axe), everyRule)
 	}
 	// On the page of each: in its heading, in the diagram, among its attempts and events.
 	for _, scheme := range []string{"light", "dark"} {
@@ -100,7 +100,7 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 		g.until(`document.querySelector('.page-sub .status')?.dataset.tone === 'red' && document.querySelector('.station-said')?.dataset.tone === 'red'`)
 		g.until(`[...document.querySelectorAll('.bit')].some(e => e.dataset.tone === 'green' && e.querySelector('title').textContent.startsWith('Running')) && [...document.querySelectorAll('.bit')].at(-1).dataset.tone === 'red'`)
 		g.until(`document.querySelector('[aria-label="Attempts"] .status').innerText === 'Error' && document.querySelector('[aria-label="Attempts"] .status').dataset.tone === 'red'`)
-		g.accessible(string(axe))
+		g.accessible(string(axe), everyRule)
 		g.laidOut("in Run:ai's words")
 	}
 	g.until(`document.querySelector('.page-sub .said').innerText.startsWith('resources: Yes, of interactive jobs')`)
@@ -109,14 +109,14 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 	// A platform that has no colours has one for each word all the same.
 	for _, dialect := range []string{"Run:ai workloads", "jobq", "mcli", "ModelArts"} {
 		g.visit("workloads")
-		g.click(`[aria-label="Words for states"]`)
+		g.click(`[aria-label="Language and status words"]`)
 		g.clickText(".menu button", dialect)
 		g.until(`(() => {
 			const seen = new Map(), all = [...document.querySelectorAll('tbody .status')]
 			const same = all.every(e => { const look = e.dataset.tone + e.querySelector('.icon').outerHTML; const had = seen.get(e.innerText) ?? look; seen.set(e.innerText, look); return had === look })
 			return all.length === 7 && same && seen.size < 7 && !seen.has('Canceled') && !seen.has('Backoff')
 		})()`)
-		g.accessible(string(axe))
+		g.accessible(string(axe), everyRule)
 		g.laidOut("in the words of " + dialect)
 		g.visit("workloads/default/broken")
 		g.until(`document.querySelector('.station-said')`)
@@ -141,7 +141,7 @@ func TestWhatWasDeletedIsFound(t *testing.T) {
 	w.muster("wait", "gone", "--for", "Completed", "--timeout", "60s")
 	w.muster("stop", "stays", "--yes", "--wait")
 	g := w.enter(1280, 800)
-	g.click(`[aria-label="Words for states"]`)
+	g.click(`[aria-label="Language and status words"]`)
 	g.clickText(".menu button", "Run:ai jobs")
 	g.until(row("stays") + `.includes('Pending')`)
 	w.muster("delete", "gone", "never", "--yes", "--wait")
@@ -167,7 +167,7 @@ func TestWhatWasDeletedIsFound(t *testing.T) {
 	g.until(`document.querySelector('.page-sub .status')?.innerText === 'Deleted' && document.querySelector('h1').innerText === 'gone'`)
 
 	// jobq goes on saying of what had ended how it had ended.
-	g.click(`[aria-label="Words for states"]`)
+	g.click(`[aria-label="Language and status words"]`)
 	g.clickText(".menu button", "jobq")
 	g.visit("workloads?q=status:deleted")
 	g.until(list + ` === 'never Failed,gone Succeeded,stays Failed'`)

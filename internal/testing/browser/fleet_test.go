@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/testing/browser"
 	"github.com/musterhq/muster/internal/testing/controltest"
@@ -45,7 +45,7 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 	}
 	f := &fleet{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl := controltest.Begin(t, control.Options{Deps: engine.Deps{Store: memstore.New(), Log: log}, SampleEvery: 200 * time.Millisecond}, f.backend)
+	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}, SampleEvery: 200 * time.Millisecond}, f.backend)
 	s := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Token: fleetToken, MAC: func(purpose string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("key"+purpose))) },
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1},

@@ -63,7 +63,7 @@ func TestOnlyTheKeyboard(t *testing.T) {
 	g.until(`document.querySelectorAll('tbody tr').length === 1 && location.search.includes('q=name:beta')`)
 	g.press("Escape") // leaves the field
 	for wrong, said := range map[string]string{
-		"staus:failed": "did you mean status?", "status:complted": "did you mean Completed?", "age<2x": "a length of time", "gpus>=many": "takes a number",
+		"staus:failed": "did you mean status?", "status:complted": "did you mean Completed?", "age<2x": "takes a duration", "gpus>=many": "takes a number",
 	} {
 		g.visit("workloads?q=" + url.QueryEscape(wrong))
 		g.shows(said)
@@ -122,11 +122,11 @@ func TestWhoeverIsLoggedOutComesBackToWhereTheyWere(t *testing.T) {
 	g.must(g.ForgetCookies())
 	g.must(g.Open(w.url + "/ui/workloads/default/here?tab=events"))
 	g.until(`location.pathname.endsWith('/ui/login')`)
-	g.shows("Log in to Muster")
+	g.shows("Sign in to Muster")
 	g.until(`document.activeElement.id === 'token'`)
 	g.write("not the token of anybody, but long enough")
 	g.press("Enter")
-	g.shows("That does not let anybody in")
+	g.shows("The code or the token is not valid")
 	g.must(g.Eval(`document.getElementById('token').value = ''`, nil))
 	g.click("#token")
 	g.write(read(t, w.dir+"/token"))
@@ -155,14 +155,14 @@ func TestWorkloadsAreChosenAndStoppedTogether(t *testing.T) {
 	g := w.enter(1280, 800)
 	g.until(`[...document.querySelectorAll('tbody tr')].filter(r => r.innerText.includes('Running')).length === 3`)
 	g.click(`thead input`)
-	g.shows("3 workloads chosen")
+	g.shows("3 workloads selected")
 	g.clickText(".bulk button", "Stop")
 	g.shows("Stop 3 workloads?")
 	g.clickText("dialog button", "Stop")
 	g.until(`[...document.querySelectorAll('tbody tr')].filter(r => r.innerText.includes('Stopped')).length === 3`)
 	g.until(`!document.querySelector('.bulk')`)
 	g.clickText(".presets button", "Active")
-	g.shows("No workload fits the filter")
+	g.shows("No workload matches the filter")
 }
 
 // What stands in the address is no part of a shell command but its argument.
@@ -265,18 +265,18 @@ func TestChosenColumnsAreSeen(t *testing.T) {
 	}
 	g.until(`!` + heads + `.includes('Project') && !` + heads + `.includes('User') && ` + heads + `.includes('Why')`)
 	g.click(`[aria-label="Columns"]`)
-	g.until(note("User") + ` === 'all the same' && ` + note("Why") + ` === '' && ` + note("Exit") + ` === ''`)
-	for _, column := range []string{"Kind", "Priority", "Tasks", "Exit", "Ended", "Number"} {
+	g.until(note("User") + ` === 'same for all rows' && ` + note("Why") + ` === '' && ` + note("Exit code") + ` === ''`)
+	for _, column := range []string{"Kind", "Priority", "Tasks", "Exit code", "Ended", "Number"} {
 		g.clickText(".menu button", column)
 		g.until(heads + `.includes(` + browser.Quote(column) + `)`)
 	}
 	g.until(`[...document.querySelectorAll('tbody td[data-column=exit]')].some(e => e.innerText === '3')`)
-	g.until(note("Where") + ` === 'no room' && !` + heads + `.includes('Where')`)
+	g.until(note("Nodes") + ` === 'no room' && !` + heads + `.includes('Nodes')`)
 	g.press("Escape")
-	g.clickText(".presets button", "Failed 24 h")
+	g.clickText(".presets button", "Failed in 24 h")
 	g.until(`document.querySelectorAll('tbody tr').length === 1 && ` + row("first"))
 	g.clickText(".presets button", "Idle GPUs")
-	g.shows("No workload fits the filter")
+	g.shows("No workload matches the filter")
 	g.clickText(".presets button", "Idle GPUs")
 	g.until(row("second"))
 	g.visit("queue")

@@ -66,7 +66,7 @@ func TestALogIsSearchedWhole(t *testing.T) {
 		t.Errorf("%d lines were loaded", lines)
 	}
 	g.press("Escape")
-	g.clickText("button", "To the end")
+	g.clickText("button", "Jump to end")
 	g.until(`[...document.querySelectorAll('.log-text')].some(e => e.innerText.trim() === '20')`)
 }
 
@@ -87,12 +87,12 @@ func TestALineIsFoundInALogThatGrows(t *testing.T) {
 		time.Sleep(time.Second) // what would spoil it comes a moment later
 		var foot string
 		g.must(g.Eval(`document.querySelector('.log-foot').innerText`, &foot))
-		if !strings.Contains(foot, "a part of the log") {
+		if !strings.Contains(foot, "part of the log") {
 			t.Errorf("task %s: what is shown after a jump is %q", task, foot)
 		}
 		g.until(`[...document.querySelectorAll('.log-text')].some(e => e.innerText.trim() === 'line 1 that says little')`)
 		g.press("Escape")
-		g.clickText("button", "To the end")
+		g.clickText("button", "Jump to end")
 		g.until(`document.querySelector('.log-foot').innerText.includes('live') && document.querySelector('.log-window').innerText.includes('line 100000 ')`)
 	}
 	touch(t, dir+"/go")
@@ -211,7 +211,7 @@ func TestALoginThatEndsInMidView(t *testing.T) {
 func TestManyTasksAreLookedAtPageByPage(t *testing.T) {
 	w := newWorld(t)
 	w.submit(`{name: many, array: {completions: 1500, parallelism: 200}, resources: {cpu: 1m}, retry: {limit: 0}, command: "[ $MUSTER_TASK_INDEX != 1203 ]"}`)
-	w.muster("wait", "many", "--for", "Failed", "--timeout", "10m")
+	w.reaches("many", "Failed", 10*time.Minute)
 	g := w.enter(1280, 800)
 	g.until(row("many") + `.match(/Failed|Completed/)`)
 	g.visit("workloads/default/many?tab=tasks")

@@ -21,20 +21,20 @@ var machineScreens = []screen{
 		g.must(g.Eval(`document.querySelector('.board').focus()`, nil))
 		g.press("ArrowDown", "ArrowRight")
 	}},
-	{name: "map-use", path: "map?by=use", ready: `document.querySelector('.map-legend').innerText.includes('Idle')`},
+	{name: "map-use", path: "map?by=use", ready: `document.querySelector('.map-legend').innerText.includes('idle')`},
 	{name: "map-waiting", path: "map?by=time", ready: `document.querySelectorAll('.map-side li').length > 5`, then: func(g *page) {
 		g.clickUntil(".side-name", "sweep-large", `/would start|fits nowhere/.test(document.querySelector('.outlook-strip')?.innerText)`)
 	}},
 	{name: "map-table", path: "map?as=table", ready: `document.querySelectorAll('tbody tr').length > 8`},
 	{name: "nodes", path: "nodes", ready: `document.querySelectorAll('tbody tr').length === 8`},
-	{name: "nodes-none", path: "nodes?q=no-such", ready: `document.body.innerText.includes('No node fits')`},
+	{name: "nodes-none", path: "nodes?q=no-such", ready: `document.body.innerText.includes('No node matches')`},
 	{name: "node", path: "nodes/gpu-a04", ready: `document.querySelectorAll('.devices tbody tr').length === 8 && document.querySelector('.steps tbody tr') && document.querySelectorAll('.plot .line').length > 2`},
 	{name: "node-cordoned", path: "nodes/gpu-a08", ready: `document.querySelector('.drain-state')`},
 	{name: "node-drain", path: "nodes/gpu-a04", ready: `document.querySelector('.steps tbody tr')`, then: func(g *page) {
 		g.clickText("button", "Drain")
 		g.until(`document.querySelector('dialog .drain-time')`)
 	}},
-	{name: "node-missing", path: "nodes/nowhere", ready: `document.body.innerText.includes('There is no node nowhere')`},
+	{name: "node-missing", path: "nodes/nowhere", ready: `document.body.innerText.includes('No node nowhere')`},
 	{name: "clusters", path: "clusters", ready: `document.querySelector('.clusters .card')`},
 }
 
@@ -58,7 +58,7 @@ func TestTablesFitOnPhones(t *testing.T) {
 	seen("Free")
 	seen("19.25")
 	g.visit("nodes/gpu-a04")
-	seen("Held by")
+	seen("Allocated to")
 	seen("notebook-anna")
 	seen("If drained")
 	seen("Moves")
@@ -70,10 +70,10 @@ func TestAFreeGPUIsFound(t *testing.T) {
 	f.work()
 	g := f.enter(1280, 800)
 	g.visit("overview")
-	g.until(`[...document.querySelectorAll('.tile')].find(e => e.innerText.startsWith('GPUs held')).innerText.includes('of 64')`)
+	g.until(`[...document.querySelectorAll('.tile')].find(e => e.innerText.startsWith('GPUs allocated')).innerText.includes('of 64')`)
 	g.until(`document.querySelector('.trouble')?.innerText.includes('fan to be changed')`)
 	g.until(`[...document.querySelectorAll('.lines li')].some(e => e.innerText.includes('finetune-lora') && e.innerText.includes('Failed'))`)
-	g.until(`[...document.querySelectorAll('.tile')].find(e => e.innerText.startsWith('Idle though held')).querySelector('.tile-value').innerText === '2'`)
+	g.until(`[...document.querySelectorAll('.tile')].find(e => e.innerText.startsWith('Allocated but idle')).querySelector('.tile-value').innerText === '2'`)
 	g.until(`[...document.querySelectorAll('.who tr')].some(e => e.innerText.includes('36.75'))`)
 	g.click(".tile")
 	g.until(`document.querySelector('h1').innerText === 'GPU map' && document.querySelector('canvas')?.dataset.spots === '64'`)
@@ -112,13 +112,13 @@ func TestTheMapTellsWhoAndWhere(t *testing.T) {
 	g.until(`document.querySelector('.free-count').innerText === '0'`)
 	g.must(g.Eval(`document.querySelector('.board').focus()`, nil))
 	g.press("Home")
-	g.until(`/gpu-a01, GPU 0, .*: held by (first|second)/.test(document.querySelector('.board [role=status]').innerText)`)
+	g.until(`/gpu-a01, GPU 0, .*: allocated by (first|second)/.test(document.querySelector('.board [role=status]').innerText)`)
 	g.until(`document.querySelector('.board-card').innerText.includes('default')`)
 	g.until(`[...document.querySelectorAll('.map-side button[data-meant]')].length === 1`)
 	g.press("Escape")
 	g.clickText(".side-name", "third")
 	// The page tells the start that everyone is told, in which either of them ends.
-	g.until(`/third would start in (\d+m|1h)/.test(document.querySelector('.outlook-strip').innerText) && document.querySelector('.outlook-strip').innerText.includes('once second has ended')`)
+	g.until(`/third would start in (\d+m|1h)/.test(document.querySelector('.outlook-strip').innerText) && document.querySelector('.outlook-strip').innerText.includes('once these have ended: second')`)
 	var said float64
 	g.must(g.Eval(`(m => m[1] === '1h' ? 60 : parseInt(m[1]))(document.querySelector('.outlook-strip').innerText.match(/third would start in (\d+m|1h)/))`, &said))
 	var why api.Why

@@ -47,7 +47,7 @@ var organised = []screen{
 	{name: "project", path: "projects/vision", ready: `document.querySelector('.stand .quota-bar') && document.querySelector('.if-form input')`},
 	{name: "project-whatif", path: "projects/language", ready: `document.querySelector('.if-form input')`, then: func(g *page) {
 		g.fill(`.if-form input[aria-label^="Guaranteed"]`, "7")
-		g.clickText("button", "See what happens")
+		g.clickText("button", "Simulate")
 		g.until(`document.querySelector('.if-out .shifts')`)
 		g.must(g.Eval(`document.querySelector('.if-form').scrollIntoView()`, nil))
 	}},
@@ -59,7 +59,7 @@ var organised = []screen{
 	{name: "workload-metrics", path: "workloads/language/llm-7b?tab=metrics", ready: `document.querySelector('.slowest') && document.querySelectorAll('.plot .line').length > 4`},
 	{name: "workload-compare", path: "workloads/vision/again?tab=diff", ready: `document.querySelector('.diff-table tr[data-other]')`},
 	{name: "workload-compare-two", path: "workloads/vision/again?tab=diff&with=vision/segment-anything", ready: `document.querySelector('.diff-table tr[data-other]')`},
-	{name: "workload-compare-one", path: "workloads/recsys/ranker?tab=diff", ready: `document.body.innerText.includes('one attempt only')`},
+	{name: "workload-compare-one", path: "workloads/recsys/ranker?tab=diff", ready: `document.body.innerText.includes('Only one attempt')`},
 }
 
 // fill puts text in the place of what a field holds.
@@ -96,7 +96,7 @@ func TestFindingWhyItWaits(t *testing.T) {
 	g := w.enter(1280, 800)
 	g.shows("holder") // keys are heard from then on
 	g.press("g", "q")
-	g.shows("Nothing waits")
+	g.shows("Nothing is waiting")
 	g.shows("2 of 8 GPUs free")
 	w.submit(`{name: big, kind: distributed, workers: 4, resources: {cpu: 0.05, gpu: 1}, maxDuration: 1h, command: "sleep 3000"}`)
 	w.submit(`{name: bigger, kind: distributed, workers: 5, resources: {cpu: 0.05, gpu: 1}, command: "sleep 3000"}`)
@@ -107,10 +107,10 @@ func TestFindingWhyItWaits(t *testing.T) {
 	g.until(at("big") + `.includes('WaitingForCapacity')`)
 	g.until(at("big") + `.match(/\d\d:\d\d/)`) // when it is expected to start
 	g.clickText("button", "big")
-	g.shows("What stands in the way")
+	g.shows("Blocked by")
 	g.until(`location.search.includes('why=default/big')`)
 	g.until(`document.querySelector('.numbers').innerText.replace(/\s+/g, ' ').includes('needs 4')`)
-	g.until(`[...document.querySelectorAll('.why section')].some(s => s.innerText.includes('Whose end makes room') && s.innerText.includes('holder'))`)
+	g.until(`[...document.querySelectorAll('.why section')].some(s => s.innerText.includes('Workloads whose end makes room') && s.innerText.includes('holder'))`)
 	g.until(`[...document.querySelectorAll('.offer code')].some(c => c.innerText === '--workers 2')`)
 	g.until(`document.querySelector('.expect-when')`)
 	// Enter is for what has the focus; where nothing has, it opens what is shown.
@@ -126,13 +126,13 @@ func TestFindingWhyItWaits(t *testing.T) {
 	g.until(`document.querySelector('.why h2')?.innerText === 'big'`)
 	g.press("j")
 	g.until(`document.querySelector('.why h2').innerText === 'bigger'`)
-	g.until(`[...document.querySelectorAll('.why section')].some(s => s.innerText.includes('Ahead of it') && s.innerText.includes('big'))`)
+	g.until(`[...document.querySelectorAll('.why section')].some(s => s.innerText.includes('Ahead in the queue') && s.innerText.includes('big'))`)
 
 	// With another priority it is the first.
 	g.must(g.Eval(`(() => { const s = document.querySelector('.why select'); s.value = 'very-high'; s.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
 	g.until(at("bigger") + `.includes('#1') && ` + at("big") + `.includes('#2')`)
 	w.muster("stop", "holder", "--yes")
-	g.shows("It runs: nothing keeps it.")
+	g.shows("Running: nothing blocks it.")
 	g.until(`!document.querySelector('tr[data-name="bigger"]')`)
 	g.press("Escape")
 	g.until(`!document.querySelector('.why') && !location.search.includes('why')`)
@@ -156,18 +156,18 @@ func TestAQuotaThatCouldBe(t *testing.T) {
 	used("vision", "8 used of 8 guaranteed")
 	g.until(`document.querySelector('tr[data-name="nlp"]').innerText.includes('2 GPU')`)
 	g.clickText("a", "vision")
-	g.shows("What if it had another quota")
+	g.shows("Simulate another quota")
 	g.until(`document.querySelector('.if-form button[type=submit]').getAttribute('aria-disabled') === 'true'`)
 	g.fill(`.if-form input[aria-label^="Guaranteed"]`, "much")
 	g.shows("is not an amount")
 	g.fill(`.if-form input[aria-label^="Guaranteed"]`, "4")
-	g.clickText("button", "See what happens")
-	g.shows("1 workload would start at once, 1 workload would make room.")
+	g.clickText("button", "Simulate")
+	g.shows("1 workload would start at once, 1 workload would be preempted.")
 	g.until(`[...document.querySelectorAll('.if-who section')].some(s => s.innerText.includes('Would start') && s.innerText.includes('eager'))`)
 	g.until(`[...document.querySelectorAll('.shifts tr')].some(r => r.innerText.includes('vision') && r.innerText.includes('8 → 4'))`)
 	g.until(`document.querySelector('.stand .quota-bar').getAttribute('aria-label').includes('8 guaranteed')`) // nothing is done
-	g.clickText("button", "Change it")
-	g.shows("1 workload would have to make room.")
+	g.clickText("button", "Apply")
+	g.shows("1 workload would be preempted.")
 	g.clickText("dialog button", "Change")
 	g.until(`document.querySelector('.stand .quota-bar').getAttribute('aria-label').includes('4 guaranteed')`)
 	w.muster("wait", "eager", "-p", "nlp", "--for", "Running", "--timeout", "60s") // it came as it was said
@@ -210,7 +210,7 @@ func TestComparingWorkloads(t *testing.T) {
 		g.must(g.Eval(`[...document.querySelectorAll('tbody tr')].find(r => r.querySelector('.row-link')?.innerText === '`+name+`').querySelector('input').click()`, nil))
 	}
 	choose("quick")
-	g.until(`[...document.querySelectorAll('.bulk button')].find(b => b.innerText === 'Compare').title.includes('choose two')`)
+	g.until(`[...document.querySelectorAll('.bulk button')].find(b => b.innerText === 'Compare').title.includes('exactly two')`)
 	choose("slow")
 	// Commands name each by its project.
 	g.clickText(".bulk button", "Copy as")
@@ -221,7 +221,7 @@ func TestComparingWorkloads(t *testing.T) {
 		t.Helper()
 		g.until(`[...document.querySelectorAll('.diff-table tr')].some(r => [...r.children].map(c => c.innerText.trim()).join('|') === '` + what + `|` + a + `|` + b + `')`)
 	}
-	line("What", "slow", "quick")
+	line("Field", "slow", "quick")
 	line("resources.cpu", "0.1", "0.2")
 	line("priority", "low", "train")
 	line("Exit code", "0", "3")
@@ -270,12 +270,12 @@ func TestUsageAndWhatRanksUse(t *testing.T) {
 	g.click(".plot-key button")
 	g.until(`document.querySelector('.plot-key button').getAttribute('aria-pressed') === 'true'`)
 	// What happened is marked on every chart, and told where the pointer is.
-	g.until(`[...document.querySelectorAll('.plot svg')].every(e => e.querySelector('.milestone[data-kind="begin"] title').textContent.startsWith('Attempt 0 began'))`)
+	g.until(`[...document.querySelectorAll('.plot svg')].every(e => e.querySelector('.milestone[data-kind="begin"] title').textContent.startsWith('Attempt 0 started'))`)
 	g.must(g.Eval(`(() => { const m = document.querySelector('.plot .milestone').getBoundingClientRect(); document.querySelector('.plot-frame').dispatchEvent(new PointerEvent('pointermove', {bubbles: true, clientX: m.x + m.width / 2, clientY: m.y})) })()`, nil))
-	g.until(`document.querySelector('.plot-tip').innerText.includes('Attempt 0 began')`)
+	g.until(`document.querySelector('.plot-tip').innerText.includes('Attempt 0 started')`)
 	w.muster("stop", "pair", "--yes", "--wait")
 	g.until(`document.querySelector('.plot .milestone[data-kind="user"] title')?.textContent.startsWith('Stopped by')`)
-	g.until(`document.querySelector('.legend').innerText.includes('attempt begins')`)
+	g.until(`document.querySelector('.legend').innerText.includes('attempt starts')`)
 	g.press("g", "u")
 	g.until(`document.querySelector('.used-table tbody tr')?.innerText.includes('default')`)
 	g.clickText("button", "By workload")
@@ -294,8 +294,8 @@ func TestUsageAndWhatRanksUse(t *testing.T) {
 	g.until(part("used") + ` === 0 && ` + part("idle") + ` > 0`)
 	g.must(g.Eval(`document.querySelector('.plot-frame').focus()`, nil))
 	g.press("ArrowLeft")
-	g.until(`/Idle .*Lost .*In all/.test(document.querySelector('.plot-frame [role=status]').innerText)`)
-	g.clickText("button", "Whose")
+	g.until(`/Idle .*Lost .*Total/.test(document.querySelector('.plot-frame [role=status]').innerText)`)
+	g.clickText("button", "Owner")
 	g.until(part("used") + ` + ` + part("idle") + ` === 0 && ` + part("0") + ` > 0 && ` + part("1") + ` > 0`)
 	g.click(".twin summary")
 	g.until(`document.querySelectorAll('.twin table tbody tr').length > 6`)

@@ -66,7 +66,9 @@ func Start() (*Browser, error) {
 	}
 	cmd := exec.Command(program, "--headless=new", "--remote-debugging-port=0", "--user-data-dir="+dir,
 		"--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-extensions",
-		"--disable-component-update", "--disable-sync", "--mute-audio", "--hide-scrollbars", "--font-render-hinting=none", "--disable-crash-reporter", "about:blank")
+		"--disable-component-update", "--disable-sync", "--mute-audio", "--hide-scrollbars", "--font-render-hinting=none", "--disable-crash-reporter",
+		// Each window would load pages of the browser's own, for an address bar that nobody sees.
+		"--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+dir)
 	said, err := cmd.StderrPipe()
 	if err == nil {

@@ -40,7 +40,7 @@ func TestAPublicationThatFails(t *testing.T) {
 		return parts.length > 10 && svg.textContent.includes('Publishing') && parts.every(r => r.top >= box.top - 1 && r.bottom <= box.bottom + 1)
 	})()`
 	g.until(whole)
-	const fact = `[...document.querySelectorAll('.facts > div')].find(d => d.innerText.startsWith('Ran'))?.querySelector('dd').innerText`
+	const fact = `[...document.querySelectorAll('.facts > div')].find(d => d.innerText.startsWith('Run time'))?.querySelector('dd').innerText`
 	const cell = `document.querySelector('[aria-label="Attempts"] tbody tr').children`
 	g.until(fact + ` === ` + cell + `[4].innerText`)
 
@@ -51,7 +51,7 @@ func TestAPublicationThatFails(t *testing.T) {
 	g.until(fact + ` === ` + cell + `[4].innerText && ` + cell + `[5].innerText === '0'`)
 	const became = `document.querySelector('[aria-label="Attempts"] tbody .status')`
 	g.until(became + `.innerText === 'Failed' && ` + became + `.dataset.tone === 'failed' && ` + cell + `[1].innerText.includes('SubmitModelFailed')`)
-	g.click(`[aria-label="Words for states"]`)
+	g.click(`[aria-label="Language and status words"]`)
 	g.clickText(".menu button", "ModelArts")
 	g.until(became + `.innerText === 'JOBSTAT_SUBMIT_MODEL_FAILED' && ` + became + `.dataset.tone === 'failed'`)
 	var ran string
@@ -85,7 +85,7 @@ func TestAttemptsRanAsLongAsTheyRan(t *testing.T) {
 	g.visit("workloads/default/twice")
 	g.until(`[...document.querySelectorAll('[aria-label="Attempts"] tbody .status')].map(e => e.innerText + ' ' + e.dataset.tone).join() === 'Failed failed,Completed completed'`)
 	var ran string
-	g.must(g.Eval(`[...document.querySelectorAll('.facts > div')].find(d => d.innerText.startsWith('Ran'))?.querySelector('dd').innerText`, &ran))
+	g.must(g.Eval(`[...document.querySelectorAll('.facts > div')].find(d => d.innerText.startsWith('Run time'))?.querySelector('dd').innerText`, &ran))
 	g.visit("workloads")
 	g.until(row("twice") + `.split(/\s*\n\s*|\t/).includes(` + quoted(ran) + `)`)
 
@@ -94,7 +94,7 @@ func TestAttemptsRanAsLongAsTheyRan(t *testing.T) {
 	w.muster("wait", "goes", "--for", "Running", "--timeout", "60s")
 	g.until(`fetch('/v1/projects/-/rows').then(r => r.json()).then(l => l.items.some(r => r.name === 'goes' && r.runningAt && !r.ranSeconds))`)
 	g.until(`(() => {
-		const at = [...document.querySelectorAll('thead th')].findIndex(e => e.innerText.trim() === 'Ran')
+		const at = [...document.querySelectorAll('thead th')].findIndex(e => e.innerText.trim() === 'Run time')
 		const row = [...document.querySelectorAll('tbody tr')].find(r => r.querySelector('.row-link')?.innerText === 'goes')
 		return /^[1-9]\d*s$/.test(row.children[at].innerText.trim())
 	})()`)

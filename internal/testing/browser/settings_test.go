@@ -75,7 +75,7 @@ func TestSettings(t *testing.T) {
 	g.clickText("button", "New pool")
 	g.input("name", "h100")
 	g.input("selector", "pool=h100")
-	g.clickText("dialog button", "Make it")
+	g.clickText("dialog button", "Create")
 	inTable("pool=h100")
 
 	g.clickText(".tabs a", "Rules and checks")
@@ -95,7 +95,7 @@ func TestSettings(t *testing.T) {
 	g.input("name", "token")
 	g.input("variable", "TOKEN")
 	g.input("value", "do-not-show-me")
-	g.clickText("dialog button", "Seal it")
+	g.clickText("dialog button", "Create secret")
 	inTable("token")
 	g.until(`!document.body.innerHTML.includes('do-not-show-me')`)
 	if out := w.muster("secret", "list"); !strings.Contains(out, "token") {
@@ -106,22 +106,22 @@ func TestSettings(t *testing.T) {
 	g.clickText("button", "New notification")
 	g.input("name", "ends")
 	g.input("webhook", hook.URL)
-	g.clickText("dialog button", "Make it")
+	g.clickText("dialog button", "Create")
 	inTable("ends")
 	g.clickText("button", "Test")
 	first := <-hooked
-	g.until(`[...document.querySelectorAll('.card .rows tbody tr')].some(r => r.innerText.includes('a test'))`)
+	g.until(`[...document.querySelectorAll('.card .rows tbody tr')].some(r => r.innerText.includes('test'))`)
 	g.must(g.Eval(`document.querySelector('.row-acts [title$="again"]').click()`, nil))
 	if again := <-hooked; again != first {
 		t.Errorf("what was sent again is %s, not %s", again, first)
 	}
 
 	g.clickText(".tabs a", "Events")
-	g.shows("Nothing has happened yet")
+	g.shows("No events yet")
 	w.submit(`{name: seen, command: "true", resources: {cpu: 0.1}, checks: [{name: x, type: approval}]}`)
 	inTable("seen") // nobody reloads
 	g.clickText(".tabs a", "Server")
-	g.shows("Up for")
+	g.shows("Uptime")
 	g.until(`[...document.querySelectorAll('.links a')].some(a => a.getAttribute('href').endsWith('/metrics'))`)
 }
 

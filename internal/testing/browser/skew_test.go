@@ -32,7 +32,7 @@ func TestABrowserWithAWrongClock(t *testing.T) {
 		g.until(cell("waits", "where") + `.includes('in 2h')`) // what holds its GPUs runs for nearly three hours at most
 		g.visit("workloads/default/long")
 		g.until(`/Submitted\s+(now|\d+[sm]) ago/.test(document.querySelector('.facts')?.innerText)`)
-		g.until(`/Ran\s+\d+[sm]/.test(document.querySelector('.facts')?.innerText)`)
+		g.until(`/Run time\s+\d+[sm]/.test(document.querySelector('.facts')?.innerText)`)
 		g.until(`[...document.querySelectorAll('.gantt .mark text')].some(e => /^\+\d/.test(e.textContent)) && ![...document.querySelectorAll('.gantt .mark text')].some(e => /^\+\d+d/.test(e.textContent))`)
 		g.visit("workloads/default/waits")
 		g.until(`/in 2h \d+m/.test(document.querySelector('.expect-when')?.innerText)`)

@@ -40,7 +40,7 @@ func TestATerminalBesideATask(t *testing.T) {
 	g.press("Control+c")
 	g.write("exit 3")
 	g.press("Enter")
-	g.shows("The shell has ended with 3")
+	g.shows("The shell exited with code 3")
 	g.clickText(".terminal-foot button", "Open again")
 	g.until(`document.querySelector('.terminal-frame[data-state=open]')`)
 	// The other task.

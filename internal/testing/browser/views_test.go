@@ -48,7 +48,7 @@ func TestSavedViews(t *testing.T) {
 	g.clickText(".menu button", "Copy link")
 	g.shows("Copied the link")
 	g.click(`[aria-label="Views"]`)
-	g.clickText(".menu button", "Forget “no beta”")
+	g.clickText(".menu button", "Delete “no beta”")
 	g.click(`[aria-label="Views"]`)
 	g.until(`![...document.querySelectorAll('.menu button')].some(b => b.innerText === 'no beta')`)
 }

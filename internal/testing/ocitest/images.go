@@ -223,7 +223,7 @@ func Busybox(t testing.TB) *Layer {
 		}
 		return Files(files...)
 	}
-	t.Skip("there is no static busybox on this machine: install busybox-static")
+	t.Skip("this takes a static busybox: apt-get install busybox-static")
 	return nil
 }
 

@@ -8,7 +8,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/workload"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -37,7 +38,7 @@ func (h *hold) seconds(now time.Time) float64 {
 
 // account (I1, I6) keeps the timeline of every device, and compares with what
 // the workload is charged.
-func (o *watch) account(c engine.Change) error {
+func (o *watch) account(c draft.Change) error {
 	w, now := c.Workload, o.w.clock()
 	all, err := o.w.memory.Tasks(context.Background(), w.ID, -1)
 	if err != nil {
@@ -121,7 +122,7 @@ func (o *watch) take(h *hold, sign int) {
 // charged (I6): the GPU time of a workload is what its devices' timelines say.
 func (o *watch) charged(w *core.Workload, tasks []core.Task, now time.Time) error {
 	want := o.timeline(tasks, now)
-	if have := engine.GPUSeconds(w, tasks, now); math.Abs(have-want) > tolerance(tasks) {
+	if have := workload.GPUSeconds(w, tasks, now); math.Abs(have-want) > tolerance(tasks) {
 		return fmt.Errorf("I6: it is charged %.6f GPU seconds in %s, its devices were held for %.6f", have, w.Phase, want)
 	}
 	return nil

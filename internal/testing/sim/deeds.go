@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // deedsOf are what must have happened in some of many worlds, or they prove
@@ -20,7 +20,7 @@ func deedsOf() []string {
 }
 
 // noted counts deeds.
-func (o *watch) noted(c engine.Change) error {
+func (o *watch) noted(c draft.Change) error {
 	w := c.Workload
 	for _, t := range c.Transitions {
 		o.transition(w, t)
@@ -72,7 +72,7 @@ func (o *watch) transition(w *core.Workload, t core.Transition) {
 
 // inQuota (I7): what may not be displaced is only let in within the quota of
 // its project and of every department above.
-func (o *watch) inQuota(c engine.Change) error {
+func (o *watch) inQuota(c draft.Change) error {
 	w := c.Workload
 	if o.hidden || len(c.Tasks) == 0 || *w.Spec.Preemptible || !slices.ContainsFunc(c.Transitions, func(t core.Transition) bool { return t.Event == lifecycle.Admit }) {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // hands does what the control plane has to do outside of every backend: slowly,
@@ -17,12 +18,12 @@ type hands struct {
 	w      *World
 	issued []*ticket
 	// script answers instead of chance; of stories.
-	script func(engine.Operation) (result engine.Command, in time.Duration, ok bool)
+	script func(draft.Operation) (result draft.Work, in time.Duration, ok bool)
 }
 
 // ticket is one operation that is under way.
 type ticket struct {
-	operation engine.Operation
+	operation draft.Operation
 	dropped   bool
 }
 
@@ -30,19 +31,19 @@ type ticket struct {
 type operationKey struct {
 	workload core.WorkloadID
 	attempt  int
-	kind     engine.OperationKind
+	kind     draft.OperationKind
 	check    string
 }
 
-func keyOf(c engine.Operation) operationKey {
+func keyOf(c draft.Operation) operationKey {
 	return operationKey{c.Workload.ID, c.Workload.Attempt, c.Kind, c.Check.Name}
 }
 
-// begin starts a operation.
-func (h *hands) begin(c engine.Operation) {
+// begin starts an operation.
+func (h *hands) begin(c draft.Operation) {
 	t := &ticket{operation: c}
 	h.issued = append(h.issued, t)
-	result, in, ok := engine.Command(nil), time.Duration(0), false
+	result, in, ok := draft.Work(nil), time.Duration(0), false
 	if h.script != nil {
 		result, in, ok = h.script(c)
 	}
@@ -59,14 +60,14 @@ func (h *hands) begin(c engine.Operation) {
 }
 
 // report brings a result in. One that was dropped may have been on its way.
-func (h *hands) report(t *ticket, result engine.Command) {
+func (h *hands) report(t *ticket, result draft.Work) {
 	if t.dropped && !h.w.happens(0.3) {
 		return
 	}
-	results := h.w.do(result)
+	failed := h.w.do(result)
 	switch {
-	case results == nil:
-	case results[0].Err != nil: // it could not be stored
+	case failed == nil:
+	case failed[0] != nil: // it could not be stored
 		h.w.soon(500*time.Millisecond, func() { h.report(t, result) })
 	default:
 		h.end(func(other *ticket) bool { return other == t })
@@ -93,7 +94,7 @@ func (h *hands) end(which func(*ticket) bool) {
 	h.issued = left
 }
 
-// underWay reports whether a operation has been begun and not ended.
+// underWay reports whether an operation has been begun and not ended.
 func (h *hands) underWay(k operationKey) bool {
 	for _, t := range h.issued {
 		if keyOf(t.operation) == k {
@@ -103,8 +104,8 @@ func (h *hands) underWay(k operationKey) bool {
 	return false
 }
 
-// result is what comes of a operation.
-func (h *hands) result(c engine.Operation) engine.Command {
+// result is what comes of an operation.
+func (h *hands) result(c draft.Operation) draft.Work {
 	w := c.Workload
 	failure := func(p float64, what string) error {
 		if h.w.chance.Float64() < p {
@@ -113,38 +114,38 @@ func (h *hands) result(c engine.Operation) engine.Command {
 		return nil
 	}
 	switch c.Kind {
-	case engine.OperationAsk:
+	case draft.OperationAsk:
 		a, err := h.answer()
-		return engine.Answered(w.ID, w.Attempt, c.Check.Name, a, err)
-	case engine.OperationBuild:
-		return engine.Built(w.ID, w.Attempt, "registry.sim/"+w.Name+"@sha256:00", failure(0.15, "pip install failed"))
-	case engine.OperationPublish:
-		return engine.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name + ":v1", Files: 1}, serves(w), failure(0.15, "the directory is empty"))
-	case engine.OperationFollow:
-		return engine.Deployed(w.ID, w.Attempt, failure(0.2, "its service does not become ready"))
+		return submission.Answered(w.ID, w.Attempt, c.Check.Name, a, err)
+	case draft.OperationBuild:
+		return submission.Built(w.ID, w.Attempt, "registry.sim/"+w.Name+"@sha256:00", failure(0.15, "pip install failed"))
+	case draft.OperationPublish:
+		return submission.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name + ":v1", Files: 1}, serves(w), failure(0.15, "the directory is empty"))
+	case draft.OperationFollow:
+		return submission.Deployed(w.ID, w.Attempt, failure(0.2, "its service does not become ready"))
 	default:
-		h.w.fail("nobody knows how to do a operation of kind %d", c.Kind)
+		h.w.fail("nobody knows how to do an operation of kind %d", c.Kind)
 		return nil
 	}
 }
 
 // answer is what a webhook or a budget says.
-func (h *hands) answer() (engine.Answer, error) {
+func (h *hands) answer() (submission.Answer, error) {
 	n := h.w.chance.IntN(20)
 	if h.w.calm && n >= 14 {
 		n = 0 // sooner or later it decides
 	}
 	switch {
 	case n < 11:
-		return engine.Answer{Verdict: core.CheckApproved, Message: "fine"}, nil
+		return submission.Answer{Verdict: core.CheckApproved, Message: "fine"}, nil
 	case n < 13:
-		return engine.Answer{Verdict: core.CheckRejected, Message: "too dear"}, nil
+		return submission.Answer{Verdict: core.CheckRejected, Message: "too dear"}, nil
 	case n < 16:
-		return engine.Answer{Verdict: core.CheckWaiting, Message: "not yet"}, nil
+		return submission.Answer{Verdict: core.CheckWaiting, Message: "not yet"}, nil
 	case n < 18:
-		return engine.Answer{Verdict: core.CheckWaiting, Retry: true, Message: "later"}, nil
+		return submission.Answer{Verdict: core.CheckWaiting, Retry: true, Message: "later"}, nil
 	default:
-		return engine.Answer{}, errors.New("connection refused")
+		return submission.Answer{}, errors.New("connection refused")
 	}
 }
 
@@ -167,7 +168,7 @@ func serves(w *core.Workload) *spec.Document {
 	return d
 }
 
-// asked checks that whatever waits for a operation has one under way.
+// asked checks that whatever waits for an operation has one under way.
 func (w *World) asked() {
 	if w.engine == nil || !w.up || w.err != nil {
 		return
@@ -185,19 +186,19 @@ func (w *World) asked() {
 func needsOperation(w *core.Workload) []operationKey {
 	when := map[lifecycle.Phase]string{lifecycle.Reviewing: "queue", lifecycle.Reserved: "reservation"}[w.Phase]
 	var keys []operationKey
-	switch w.Phase {
-	case lifecycle.Building:
-		keys = append(keys, operationKey{w.ID, w.Attempt, engine.OperationBuild, ""})
-	case lifecycle.Publishing:
-		kind := engine.OperationPublish
+	switch p := w.Phase; {
+	case p == lifecycle.Building:
+		keys = append(keys, operationKey{w.ID, w.Attempt, draft.OperationBuild, ""})
+	case p == lifecycle.Publishing:
+		kind := draft.OperationPublish
 		if w.Published != nil {
-			kind = engine.OperationFollow
+			kind = draft.OperationFollow
 		}
 		keys = append(keys, operationKey{w.ID, w.Attempt, kind, ""})
-	case lifecycle.Reviewing, lifecycle.Reserved:
+	case p.Checking():
 		for _, c := range w.Checks {
 			if c.When == when && c.Verdict == core.CheckAsked && c.AskAt.IsZero() {
-				keys = append(keys, operationKey{w.ID, w.Attempt, engine.OperationAsk, c.Name})
+				keys = append(keys, operationKey{w.ID, w.Attempt, draft.OperationAsk, c.Name})
 			}
 		}
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/launch"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
@@ -20,7 +23,7 @@ import (
 type link struct {
 	world   *World
 	backend *fakebackend.Backend
-	queue   []engine.Action
+	queue   []draft.Action
 	told    map[core.TaskID]backend.Observation // by the watch
 	paused  bool                                // a failed call is waited out
 	cut     bool                                // nothing gets through, either way
@@ -36,7 +39,7 @@ func (l *link) forget() {
 }
 
 // inventory is the command that tells the engine which nodes there are.
-func (l *link) inventory() engine.Command {
+func (l *link) inventory() draft.Work {
 	nodes, err := l.backend.Inventory(context.Background())
 	if err != nil {
 		l.world.fail("inventory: %w", err)
@@ -57,7 +60,7 @@ func (l *link) introduce() {
 		l.world.soon(500*time.Millisecond, l.introduce)
 		return
 	}
-	if r := l.world.do(l.inventory()); r != nil && r[0].Err != nil {
+	if failed := l.world.do(l.inventory()); failed != nil && failed[0] != nil {
 		l.world.soon(500*time.Millisecond, l.introduce)
 	}
 }
@@ -68,16 +71,17 @@ func (w *World) dispatch() {
 		return
 	}
 	actions := w.engine.TakeActions()
+	w.recorded("actions", actions)
 	w.watch.actions(actions)
 	for _, a := range actions {
 		switch a.Kind {
-		case engine.ActDeleteLogs:
+		case draft.ActDeleteLogs:
 			w.soon(w.upTo(time.Second), func() { w.deleteLogs(a.Workload) })
 			continue
-		case engine.ActOperation:
+		case draft.ActOperation:
 			w.hands.begin(a.Operation)
 			continue
-		case engine.ActDropOperations:
+		case draft.ActDropOperations:
 			w.hands.drop(a.Workload)
 			continue
 		}
@@ -105,7 +109,7 @@ func (w *World) deleteLogs(id core.WorkloadID) {
 	if w.happens(0.1) {
 		failure = backend.ErrUnreachable
 	}
-	w.do(engine.Removed(id, failure))
+	w.do(submission.Removed(id, failure))
 }
 
 // carry carries out what is queued, in order, until something fails.
@@ -127,23 +131,23 @@ func (l *link) carry() {
 	}
 }
 
-func (l *link) call(actions []engine.Action) error {
+func (l *link) call(actions []draft.Action) error {
 	ctx := context.Background()
 	var ids []core.TaskID
 	var tasks []backend.Assignment
 	for _, a := range actions {
 		ids = append(ids, a.Task)
-		if a.Kind == engine.ActStart {
+		if a.Kind == draft.ActStart {
 			tasks = l.opened(a, tasks)
 		}
 	}
 	switch actions[0].Kind {
-	case engine.ActStart:
+	case draft.ActStart:
 		if len(tasks) == 0 {
 			return nil
 		}
 		return l.backend.Start(ctx, tasks)
-	case engine.ActForget:
+	case draft.ActForget:
 		return l.backend.Forget(ctx, ids)
 	default:
 		err := l.backend.Stop(ctx, ids, actions[0].Grace)
@@ -154,7 +158,7 @@ func (l *link) call(actions []engine.Action) error {
 
 // opened adds the assignment of a start with its secrets to tasks; one whose
 // secrets are gone is reported as failed instead.
-func (l *link) opened(a engine.Action, tasks []backend.Assignment) []backend.Assignment {
+func (l *link) opened(a draft.Action, tasks []backend.Assignment) []backend.Assignment {
 	as, err := a.Open(l.world.deps.Secrets)
 	if err != nil {
 		o := backend.Observation{ID: a.Task, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: err.Error(), At: l.world.clock()}
@@ -163,7 +167,7 @@ func (l *link) opened(a engine.Action, tasks []backend.Assignment) []backend.Ass
 		})
 		return tasks
 	}
-	if n := len(as.Argv); n > 0 && as.Argv[n-1] == engine.MPIAgentArg {
+	if n := len(as.Argv); n > 0 && as.Argv[n-1] == launch.MPIAgentArg {
 		as.Argv = []string{"fake", "run=forever"} // the agent waits for its launcher
 	}
 	l.started[a.Task] = as.Env
@@ -237,11 +241,11 @@ func (l *link) lookNowAndThen() {
 
 // observe delivers observations; what was not stored is looked at again.
 func (w *World) observe(o engine.Observations) {
-	results := w.do(engine.Observe(o))
+	failed := w.do(engine.Observe(o))
 	switch {
-	case results == nil:
+	case failed == nil:
 		return
-	case results[0].Err != nil:
+	case failed[0] != nil:
 		for _, l := range w.links {
 			if l.backend.Name() == o.Backend {
 				w.soon(500*time.Millisecond, l.look)

@@ -8,7 +8,8 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // ordered makes a document wait: for others, for a time, for somebody who lets
@@ -27,17 +28,17 @@ func (w *World) ordered(d *spec.Document) {
 }
 
 // hold holds what waits, and lets go what is held.
-func (w *World) hold(ref engine.Ref) act {
+func (w *World) hold(ref draft.Ref) act {
 	if w.one(2) {
 		ref = w.aimed(ref, func(x *core.Workload) bool { return x.Hold != nil })
-		return act{what: "release " + ref.Name, command: engine.Release(engine.HoldRequest{Ref: ref, Actor: "user:sim"})}
+		return act{what: "release " + ref.Name, command: submission.Release(submission.HoldRequest{Ref: ref, Actor: "user:sim"})}
 	}
 	ref = w.aimed(ref, func(x *core.Workload) bool { return x.Hold == nil && x.Phase.Unstarted() })
-	return act{what: "hold " + ref.Name, command: engine.Hold(engine.HoldRequest{Ref: ref, Actor: "user:sim"})}
+	return act{what: "hold " + ref.Name, command: submission.Hold(submission.HoldRequest{Ref: ref, Actor: "user:sim"})}
 }
 
 // stopTasks stops some tasks of an array.
-func (w *World) stopTasks(ref engine.Ref) act {
+func (w *World) stopTasks(ref draft.Ref) act {
 	ref = w.aimed(ref, func(x *core.Workload) bool { return x.Spec.Array != nil && !x.Phase.End() })
 	var tasks []int
 	for i := range 12 {
@@ -45,14 +46,14 @@ func (w *World) stopTasks(ref engine.Ref) act {
 			tasks = append(tasks, i)
 		}
 	}
-	return act{what: fmt.Sprintf("stop tasks %v of %s", tasks, ref.Name), command: engine.StopTasks(engine.StopTasksRequest{Ref: ref, Tasks: tasks, Actor: "user:sim"})}
+	return act{what: fmt.Sprintf("stop tasks %v of %s", tasks, ref.Name), command: submission.StopTasks(submission.StopTasksRequest{Ref: ref, Tasks: tasks, Actor: "user:sim"})}
 }
 
 // releaseAll lets go all that is held.
 func (w *World) releaseAll() {
 	for _, e := range w.live() {
 		if e.Workload.Hold != nil {
-			w.do(engine.Release(engine.HoldRequest{Ref: engine.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+			w.do(submission.Release(submission.HoldRequest{Ref: draft.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 	}
 }
@@ -60,7 +61,7 @@ func (w *World) releaseAll() {
 // came is how far workloads have ever been, by what others wait for.
 type came map[core.WorkloadID]map[string]bool
 
-func (h came) add(c engine.Change) {
+func (h came) add(c draft.Change) {
 	reached := h[c.Workload.ID]
 	if reached == nil {
 		reached = map[string]bool{}
@@ -81,7 +82,7 @@ func (h came) add(c engine.Change) {
 
 // inOrder: nothing is queued, let alone starts, that is held, or before what it
 // waits for has come.
-func (o *watch) inOrder(c engine.Change) error {
+func (o *watch) inOrder(c draft.Change) error {
 	w := c.Workload
 	for _, t := range c.Transitions {
 		if t.To != lifecycle.Queued && t.To != lifecycle.Reserved && t.To != lifecycle.Starting || t.From == lifecycle.Terminating {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
 )
 
 var modes = map[string]core.StopMode{"start": core.StopNone, "stop": core.StopHold, "drain": core.StopHoldAndDrain}
@@ -16,11 +16,11 @@ var modes = map[string]core.StopMode{"start": core.StopNone, "stop": core.StopHo
 func (s *story) project(words []string) {
 	switch id := core.ProjectID(words[2]); words[1] {
 	case "create":
-		s.command(words, engine.CreateProject(id))
+		s.command(words, organisation.CreateProject(id))
 	case "delete":
-		s.command(words, engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: words[2], Drop: true}}, false))
+		s.command(words, organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: words[2], Drop: true}}, false))
 	default:
-		s.command(words, engine.SetProject(engine.RecordProject, id, modes[words[1]], ""))
+		s.command(words, organisation.SetProject(organisation.RecordProject, id, modes[words[1]], ""))
 	}
 }
 
@@ -29,26 +29,26 @@ func (s *story) organise(words, rest []string) {
 	node := core.NodeID(words[1])
 	switch words[0] {
 	case "department":
-		edit := engine.Edit{What: engine.RecordDepartment, Name: words[2], Must: engine.MustExist}
+		edit := organisation.Edit{What: organisation.RecordDepartment, Name: words[2], Must: organisation.MustExist}
 		switch words[1] {
 		case "create":
-			edit.Must = engine.MustBeNew
+			edit.Must = organisation.MustBeNew
 		case "delete":
 			edit.Drop = true
 		}
 		edit.Project = func(p *core.Project) error { p.StopMode = modes[words[1]]; return nil }
-		s.command(words, engine.Organise([]engine.Edit{edit}, false))
+		s.command(words, organisation.Organise([]organisation.Edit{edit}, false))
 	case "below":
-		what := engine.RecordProject
+		what := organisation.RecordProject
 		if slices.Contains(words, "department") {
-			what = engine.RecordDepartment
+			what = organisation.RecordDepartment
 		}
-		s.command(words, engine.Organise([]engine.Edit{{What: what, Name: words[1], Must: engine.MustExist, Project: func(p *core.Project) error {
+		s.command(words, organisation.Organise([]organisation.Edit{{What: what, Name: words[1], Must: organisation.MustExist, Project: func(p *core.Project) error {
 			p.Parent = core.ProjectID(words[2])
 			return nil
 		}}}, false))
 	case "quota", "protect":
-		s.command(words, engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: words[1], Must: engine.MustExist, Project: func(p *core.Project) error {
+		s.command(words, organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: words[1], Must: organisation.MustExist, Project: func(p *core.Project) error {
 			if words[0] == "quota" {
 				p.Pools = map[string]core.PoolQuota{core.AnyPool: {GPU: s.quota(pairs(rest))}}
 				return nil
@@ -57,13 +57,13 @@ func (s *story) organise(words, rest []string) {
 			return nil
 		}}}, false))
 	case "drain":
-		s.command(words, engine.Drain(engine.DrainRequest{Node: node, Force: slices.Contains(rest, "force"), DryRun: slices.Contains(rest, "dry"), Actor: "user:u"}))
+		s.command(words, organisation.Drain(organisation.DrainRequest{Node: node, Force: slices.Contains(rest, "force"), DryRun: slices.Contains(rest, "dry"), Actor: "user:u"}))
 	case "open":
-		s.command(words, engine.CordonNode(node, false, ""))
+		s.command(words, organisation.CordonNode(node, false, ""))
 	case "taint":
-		s.command(words, engine.TaintNode(engine.Tainting{Node: node, Set: []core.Taint{{Key: "k", Effect: core.TaintEffect(words[2])}}}))
+		s.command(words, organisation.TaintNode(organisation.Tainting{Node: node, Set: []core.Taint{{Key: "k", Effect: core.TaintEffect(words[2])}}}))
 	case "label":
-		s.command(words, engine.LabelNode(node, pairs(rest), nil))
+		s.command(words, organisation.LabelNode(node, pairs(rest), nil))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/organisation"
 )
 
 // department is one that projects are moved below and away from.
@@ -31,31 +31,31 @@ func (w *World) projectAct() act {
 	case n >= 11:
 		return w.quotaAct(project)
 	case n < 2:
-		return act{what: "create " + string(project), command: engine.CreateProject(project)}
+		return act{what: "create " + string(project), command: organisation.CreateProject(project)}
 	case n < 6:
-		return act{what: fmt.Sprintf("project %s: %q", project, mode), command: engine.SetProject(engine.RecordProject, project, mode, "sim")}
+		return act{what: fmt.Sprintf("project %s: %q", project, mode), command: organisation.SetProject(organisation.RecordProject, project, mode, "sim")}
 	case n < 7:
-		return act{what: fmt.Sprintf("department %s: %q", department, mode), command: engine.SetProject(engine.RecordDepartment, department, mode, "sim")}
+		return act{what: fmt.Sprintf("department %s: %q", department, mode), command: organisation.SetProject(organisation.RecordDepartment, department, mode, "sim")}
 	case n < 8:
 		parent := []core.ProjectID{"", department}[w.chance.IntN(2)]
-		return act{what: fmt.Sprintf("project %s goes below %q", project, parent), command: engine.Organise([]engine.Edit{
-			{What: engine.RecordDepartment, Name: string(department), Project: func(*core.Project) error { return nil }},
-			{What: engine.RecordProject, Name: string(project), Project: func(p *core.Project) error { p.Parent = parent; return nil }},
+		return act{what: fmt.Sprintf("project %s goes below %q", project, parent), command: organisation.Organise([]organisation.Edit{
+			{What: organisation.RecordDepartment, Name: string(department), Project: func(*core.Project) error { return nil }},
+			{What: organisation.RecordProject, Name: string(project), Project: func(p *core.Project) error { p.Parent = parent; return nil }},
 		}, w.chance.IntN(8) == 0)}
 	case n < 9:
-		return act{what: "delete project " + string(project), command: engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: string(project), Drop: true}}, false)}
+		return act{what: "delete project " + string(project), command: organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: string(project), Drop: true}}, false)}
 	default:
 		r := w.someRules()
-		return act{what: fmt.Sprintf("rules of %s: %+v", project, r), command: engine.SetRules(project, r)}
+		return act{what: fmt.Sprintf("rules of %s: %+v", project, r), command: organisation.SetRules(project, r)}
 	}
 }
 
 // quotaAct changes what a project, or the department, may have.
 func (w *World) quotaAct(project core.ProjectID) act {
 	r := w.chance
-	what, name := engine.RecordProject, string(project)
+	what, name := organisation.RecordProject, string(project)
 	if w.one(4) {
-		what, name = engine.RecordDepartment, string(department)
+		what, name = organisation.RecordDepartment, string(department)
 	}
 	number := func(most int) *float64 {
 		if w.one(6) {
@@ -70,7 +70,7 @@ func (w *World) quotaAct(project core.ProjectID) act {
 	if err != nil {
 		w.fail("%w", err)
 	}
-	return act{what: fmt.Sprintf("quota of %s %s: %s", what, name, text), command: engine.Organise([]engine.Edit{{What: what, Name: name, Project: func(p *core.Project) error {
+	return act{what: fmt.Sprintf("quota of %s %s: %s", what, name, text), command: organisation.Organise([]organisation.Edit{{What: what, Name: name, Project: func(p *core.Project) error {
 		p.Pools, p.Priority = map[string]core.PoolQuota{core.AnyPool: {GPU: q}}, priority
 		return nil
 	}}}, false)}
@@ -86,7 +86,7 @@ func (w *World) protection(project core.ProjectID) act {
 		return &d
 	}
 	preempt, reclaim, most := length(), length(), w.chance.IntN(6)
-	return act{what: fmt.Sprintf("protection in %s, at most %d at once", project, most), command: engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: string(project), Project: func(p *core.Project) error {
+	return act{what: fmt.Sprintf("protection in %s, at most %d at once", project, most), command: organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: string(project), Project: func(p *core.Project) error {
 		p.PreemptMinRuntime, p.ReclaimMinRuntime, p.MaxRunning = preempt, reclaim, most
 		return nil
 	}}}, false)}
@@ -98,15 +98,15 @@ func (w *World) nodeAct() act {
 	id := ids[w.chance.IntN(len(ids))]
 	switch n := w.chance.IntN(8); {
 	case n < 3:
-		r := engine.DrainRequest{Node: id, Force: w.one(3), DryRun: w.one(5), Actor: "user:sim"}
-		return act{what: fmt.Sprintf("drain %s, force %v, dry run %v", id, r.Force, r.DryRun), command: engine.Drain(r)}
+		r := organisation.DrainRequest{Node: id, Force: w.one(3), DryRun: w.one(5), Actor: "user:sim"}
+		return act{what: fmt.Sprintf("drain %s, force %v, dry run %v", id, r.Force, r.DryRun), command: organisation.Drain(r)}
 	case n < 6:
-		return act{what: "uncordon " + string(id), command: engine.CordonNode(id, false, "")}
+		return act{what: "uncordon " + string(id), command: organisation.CordonNode(id, false, "")}
 	case n < 7:
 		t := core.Taint{Key: "sim", Effect: []core.TaintEffect{core.NoSchedule, core.NoExecute}[w.chance.IntN(2)]}
-		return act{what: fmt.Sprintf("taint %s %s", id, t), command: engine.TaintNode(engine.Tainting{Node: id, Set: []core.Taint{t}})}
+		return act{what: fmt.Sprintf("taint %s %s", id, t), command: organisation.TaintNode(organisation.Tainting{Node: id, Set: []core.Taint{t}})}
 	default:
-		return act{what: "untaint " + string(id), command: engine.TaintNode(engine.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}})}
+		return act{what: "untaint " + string(id), command: organisation.TaintNode(organisation.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}})}
 	}
 }
 

@@ -13,14 +13,19 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/explanation"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
 
 // Random is a whole run from a seed: backends, nodes, users and faults; then the
 // faults cease, and everything must come to its end. The error is the first
 // promise that was broken.
-func Random(seed uint64) (*World, error) {
+func Random(seed uint64) (*World, error) { return random(seed, nil) }
+
+func random(seed uint64, record func(what string, v any)) (*World, error) {
 	chance := rand.New(rand.NewPCG(seed, 3))
 	nodes := backends(chance)
 	w, err := newWorld(seed, nodes, schedule.NewPolicy(schedule.Patience(
@@ -29,6 +34,7 @@ func Random(seed uint64) (*World, error) {
 	if err != nil {
 		return w, err
 	}
+	w.record = record
 	if w.one(2) { // projects that share, from the beginning
 		for _, p := range projects[1:4] {
 			w.do(w.quotaAct(p).command)
@@ -71,19 +77,19 @@ func backends(r *rand.Rand) map[string][]core.Node {
 // not, each workload reaches an end.
 func (w *World) finish() {
 	for _, p := range []core.ProjectID{core.DefaultProject, "a", "b", "ghost"} {
-		w.do(engine.CreateProject(p)) // refused where it exists
-		w.do(engine.SetProject(engine.RecordProject, p, core.StopNone, ""))
-		w.do(engine.SetRules(p, core.Rules{}))
-		w.do(engine.Organise([]engine.Edit{{What: engine.RecordProject, Name: string(p), Project: func(p *core.Project) error {
+		w.do(organisation.CreateProject(p)) // refused where it exists
+		w.do(organisation.SetProject(organisation.RecordProject, p, core.StopNone, ""))
+		w.do(organisation.SetRules(p, core.Rules{}))
+		w.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordProject, Name: string(p), Project: func(p *core.Project) error {
 			p.Pools, p.MaxRunning = nil, 0
 			return nil
 		}}}, false))
 	}
 	for _, id := range w.nodeIDs() {
-		w.do(engine.CordonNode(id, false, ""), engine.TaintNode(engine.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}}))
+		w.do(organisation.CordonNode(id, false, ""), organisation.TaintNode(organisation.Tainting{Node: id, Drop: []core.Taint{{Key: "sim"}}}))
 	}
-	w.do(engine.SetProject(engine.RecordDepartment, department, core.StopNone, "")) // refused where it does not
-	w.do(engine.Organise([]engine.Edit{{What: engine.RecordDepartment, Name: string(department), Project: func(p *core.Project) error {
+	w.do(organisation.SetProject(organisation.RecordDepartment, department, core.StopNone, "")) // refused where it does not
+	w.do(organisation.Organise([]organisation.Edit{{What: organisation.RecordDepartment, Name: string(department), Project: func(p *core.Project) error {
 		p.Pools = nil
 		return nil
 	}}}, false))
@@ -143,7 +149,7 @@ func (w *World) approveAll() {
 			if len(c.Users) > 0 {
 				user = c.Users[0]
 			}
-			w.do(engine.Decide(engine.Decision{Ref: engine.Ref{ID: e.Workload.ID}, Check: c.Name, Approve: true, User: user, Actor: "user:" + user}))
+			w.do(submission.Decide(submission.Decision{Ref: draft.Ref{ID: e.Workload.ID}, Check: c.Name, Approve: true, User: user, Actor: "user:" + user}))
 		}
 	}
 }
@@ -219,9 +225,15 @@ func (w *World) agree() {
 
 // why is what the engine says of someone who waits.
 func (w *World) why(id core.WorkloadID) []schedule.Reason {
-	r := w.engine.Do(context.Background(), w.clock(), []engine.Command{engine.Explain([]core.WorkloadID{id})})[0]
-	all, _ := r.Value.(map[core.WorkloadID]engine.Pending)
+	all, _ := w.pending(w.clock(), []core.WorkloadID{id})
 	return all[id].Reasons
+}
+
+// pending is what the engine says of those who wait.
+func (w *World) pending(now time.Time, ids []core.WorkloadID) (map[core.WorkloadID]explanation.Pending, error) {
+	asked := draft.Question[map[core.WorkloadID]explanation.Pending]{Command: explanation.Explain(ids)}
+	err := w.engine.Do(context.Background(), now, []draft.Work{&asked})[0]
+	return asked.Answer, err
 }
 
 // stopEndless stops what would hold its place for ever, or wait for ever: it
@@ -233,13 +245,13 @@ func (w *World) stopEndless() {
 	}
 	for _, e := range entries {
 		if e.Workload.Phase == lifecycle.Queued && slices.ContainsFunc(w.why(e.Workload.ID), func(r schedule.Reason) bool { return r.Token == schedule.NeverFits }) {
-			w.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+			w.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 		if e.Workload.Phase == lifecycle.Reviewing && slices.ContainsFunc(e.Workload.Checks, func(c core.CheckState) bool { return c.Workload != "" && c.Verdict == core.CheckWaiting }) {
-			w.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+			w.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 		if e.Workload.Phase.Held() && e.Workload.Phase != lifecycle.Terminating && w.now.Sub(e.Workload.Attempts[e.Workload.Attempt].StartedAt) > 5*time.Minute {
-			w.do(engine.Stop(engine.StopRequest{Ref: engine.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
+			w.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // counted reports whether a replica is one of those that the service has: it is
@@ -17,7 +17,7 @@ func counted(t *core.Task) bool { return !t.Leaving && (t.State.Held() || !t.Res
 
 // replicas: there are never more than are wanted and may be surplus, and the
 // engine takes none away that is needed to serve.
-func (o *watch) replicas(c engine.Change) error {
+func (o *watch) replicas(c draft.Change) error {
 	w := c.Workload
 	if w.Kind != lifecycle.Inference || !w.Phase.Held() || w.Phase == lifecycle.Terminating {
 		return nil
@@ -61,7 +61,7 @@ func (o *watch) replicas(c engine.Change) error {
 
 // rescaled reports whether users have changed the service twice in one commit:
 // what was too many by the first may be missing by the second.
-func rescaled(c engine.Change) bool {
+func rescaled(c draft.Change) bool {
 	n := 0
 	for _, t := range c.Transitions {
 		n += bit(t.Event == lifecycle.Scale)
@@ -70,7 +70,7 @@ func rescaled(c engine.Change) bool {
 }
 
 // surge: a change that makes replicas stays within what may be surplus.
-func (o *watch) surge(c engine.Change, here int) error {
+func (o *watch) surge(c draft.Change, here int) error {
 	made := false
 	for _, t := range c.Tasks {
 		_, known := o.before[t.ID]
@@ -83,7 +83,7 @@ func (o *watch) surge(c engine.Change, here int) error {
 }
 
 // ports: no two living tasks of one workload listen on the same one.
-func (o *watch) ports(c engine.Change) error {
+func (o *watch) ports(c draft.Change) error {
 	by := map[int]core.TaskID{}
 	for _, t := range c.Tasks {
 		if t.Port == 0 || t.ID.Attempt != c.Workload.Attempt || !(t.State.Held() || !t.RestartAt.IsZero()) {
@@ -99,7 +99,7 @@ func (o *watch) ports(c engine.Change) error {
 
 // preempted (I7): what must not be preempted is not, unless its whole project
 // is emptied by its administrator.
-func (o *watch) preempted(c engine.Change) error {
+func (o *watch) preempted(c draft.Change) error {
 	if slices.ContainsFunc(c.Transitions, func(t core.Transition) bool { return t.Reason == lifecycle.ReasonUpdated }) {
 		return nil // its document said otherwise before, within the same commit
 	}
@@ -119,7 +119,7 @@ func (o *watch) preempted(c engine.Change) error {
 }
 
 // conditions: each holds while it is true, and none outlives its attempt.
-func (o *watch) conditions(c engine.Change) error {
+func (o *watch) conditions(c draft.Change) error {
 	w := c.Workload
 	has := map[lifecycle.ConditionType]core.Condition{}
 	for _, k := range w.Conditions {
@@ -231,7 +231,7 @@ func bit(b bool) int {
 }
 
 // moving reports whether an elastic gang is on its way to another size.
-func moving(c engine.Change) bool {
+func moving(c draft.Change) bool {
 	return slices.ContainsFunc(c.Tasks, func(t *core.Task) bool {
 		return t.State.Held() && (t.Leaving || t.State == core.TaskStarting && c.Workload.Phase == lifecycle.Running) || !t.Leaving && !t.RestartAt.IsZero()
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/consequence"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -63,7 +64,7 @@ func (w *World) probe() {
 
 func (w *World) probed(ready map[core.TaskID]bool) {
 	maps.Copy(w.signals.well, ready)
-	w.do(engine.Probed(ready))
+	w.do(consequence.Probed(ready))
 }
 
 // sample tells now and then how busy devices are.

@@ -14,7 +14,9 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/engine/workload"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 )
@@ -164,7 +166,7 @@ func (s *story) tell(words []string) {
 	if len(words) > 1 {
 		name = words[1]
 	}
-	ref := engine.Ref{Project: core.DefaultProject, Name: name}
+	ref := draft.Ref{Project: core.DefaultProject, Name: name}
 	rest := words[min(2, len(words)):]
 	switch words[0] {
 	case "at":
@@ -172,15 +174,15 @@ func (s *story) tell(words []string) {
 		s.must(err)
 		s.must(s.w.RunUntil(Epoch.Add(d)))
 	case "submit":
-		s.command(words, engine.Submit(engine.Submission{Doc: s.document(name, rest), User: "u", Actor: "user:u"}))
+		s.command(words, submission.Submit(submission.Submission{Doc: s.document(name, rest), User: "u", Actor: "user:u"}))
 	case "stop":
-		s.command(words, engine.Stop(engine.StopRequest{Ref: ref, Actor: "user:u"}))
+		s.command(words, submission.Stop(submission.StopRequest{Ref: ref, Actor: "user:u"}))
 	case "save": // it tells of a checkpoint
-		s.command(words, engine.Tell(engine.Told{Ref: ref, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
+		s.command(words, submission.Tell(submission.Told{Ref: ref, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
 	case "restart":
-		s.command(words, engine.Restart(ref, "user:u"))
+		s.command(words, submission.Restart(ref, "user:u"))
 	case "delete":
-		s.command(words, engine.Delete(ref, "user:u"))
+		s.command(words, submission.Delete(ref, "user:u"))
 	case "project":
 		s.project(words)
 	case "expect":
@@ -247,11 +249,11 @@ func (s *story) fault(verb, name string, rest []string) {
 	}
 }
 
-func (s *story) command(words []string, c engine.Command) {
-	r := s.w.do(c)[0]
+func (s *story) command(words []string, c draft.Work) {
+	err := s.w.do(c)[0]
 	refused := words[len(words)-1] == "refused"
-	if (r.Err != nil) != refused {
-		s.failf("it was answered: %v", r.Err)
+	if (err != nil) != refused {
+		s.failf("it was answered: %v", err)
 	}
 }
 
@@ -338,7 +340,7 @@ func (s *story) fact(w *core.Workload, key string) string {
 	case "failures":
 		return strconv.Itoa(w.Failures)
 	case "gpu-seconds":
-		return strconv.FormatFloat(engine.GPUSeconds(w, tasks, s.w.now), 'f', -1, 64)
+		return strconv.FormatFloat(workload.GPUSeconds(w, tasks, s.w.now), 'f', -1, 64)
 	case "exit":
 		if a.ExitCode == nil {
 			return "none"
@@ -377,9 +379,9 @@ func (s *story) fact(w *core.Workload, key string) string {
 
 // pending is what can be expected of the explanation why it waits.
 func (s *story) pending(w *core.Workload, key string) string {
-	r := s.w.engine.Do(context.Background(), s.w.now, []engine.Command{engine.Explain([]core.WorkloadID{w.ID})})[0]
-	s.must(r.Err)
-	p, ok := r.Value.(map[core.WorkloadID]engine.Pending)[w.ID]
+	all, err := s.w.pending(s.w.now, []core.WorkloadID{w.ID})
+	s.must(err)
+	p, ok := all[w.ID]
 	switch {
 	case !ok:
 		return "nothing"

@@ -8,13 +8,15 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
 )
 
 // users submit, stop, restart and delete at random.
 type users struct {
-	names []engine.Ref
-	sent  map[string]engine.Submission // with an idempotency key, by that
+	names []draft.Ref
+	sent  map[string]submission.Submission // with an idempotency key, by that
 	made  map[string]core.WorkloadID
 	left  int // actions still to come
 }
@@ -22,7 +24,7 @@ type users struct {
 // busy lets users act n times, some seconds apart.
 func (w *World) busy(n int) {
 	w.users.left = n
-	w.users.sent, w.users.made = map[string]engine.Submission{}, map[string]core.WorkloadID{}
+	w.users.sent, w.users.made = map[string]submission.Submission{}, map[string]core.WorkloadID{}
 	w.act()
 }
 
@@ -36,12 +38,12 @@ func (w *World) act() {
 			w.users.left--
 			acts = append(acts, w.someAct())
 		}
-		commands := make([]engine.Command, len(acts))
+		work := make([]draft.Work, len(acts))
 		for i, a := range acts {
-			commands[i] = a.command
+			work[i] = a.command
 		}
-		for i, r := range w.do(commands...) {
-			w.answered(acts[i], r)
+		for i, err := range w.do(work...) {
+			w.answered(acts[i], err)
 		}
 		w.act()
 	})
@@ -50,9 +52,10 @@ func (w *World) act() {
 // act is one wish of a user.
 type act struct {
 	what    string
-	command engine.Command
+	command draft.Work
 	key     string
-	ref     engine.Ref
+	made    *draft.Question[*submission.Submitted] // of a submission: the command
+	ref     draft.Ref
 }
 
 var projects = []core.ProjectID{core.DefaultProject, core.DefaultProject, "a", "b", "ghost"}
@@ -65,16 +68,16 @@ func (w *World) someAct() act {
 	ref := u.names[w.chance.IntN(len(u.names))]
 	switch n := w.chance.IntN(44); {
 	case n < 8:
-		r := engine.StopRequest{Ref: ref, Actor: "user:sim"}
+		r := submission.StopRequest{Ref: ref, Actor: "user:sim"}
 		if w.chance.IntN(3) == 0 {
 			grace := time.Duration(w.chance.IntN(40)) * time.Second
 			r.Grace = &grace
 		}
-		return act{what: "stop " + ref.Name, command: engine.Stop(r)}
+		return act{what: "stop " + ref.Name, command: submission.Stop(r)}
 	case n < 11:
-		return act{what: "restart " + ref.Name, command: engine.Restart(ref, "user:sim")}
+		return act{what: "restart " + ref.Name, command: submission.Restart(ref, "user:sim")}
 	case n < 14:
-		return act{what: "delete " + ref.Name, command: engine.Delete(ref, "user:sim")}
+		return act{what: "delete " + ref.Name, command: submission.Delete(ref, "user:sim")}
 	case n < 19:
 		return w.organiserAct()
 	case n < 22:
@@ -85,14 +88,14 @@ func (w *World) someAct() act {
 }
 
 // aimed is some live workload that fits, mostly; else any name.
-func (w *World) aimed(otherwise engine.Ref, fits func(*core.Workload) bool) engine.Ref {
+func (w *World) aimed(otherwise draft.Ref, fits func(*core.Workload) bool) draft.Ref {
 	if w.one(5) {
 		return otherwise
 	}
-	var all []engine.Ref
+	var all []draft.Ref
 	for _, e := range w.live() {
 		if fits(e.Workload) {
-			all = append(all, engine.Ref{Project: e.Workload.Project, Name: e.Workload.Name})
+			all = append(all, draft.Ref{Project: e.Workload.Project, Name: e.Workload.Name})
 		}
 	}
 	if len(all) == 0 {
@@ -110,34 +113,34 @@ func serving(w *core.Workload) bool { return w.Kind == lifecycle.Inference }
 func evictable(w *core.Workload) bool { return w.Phase.Held() && w.Phase != lifecycle.Terminating }
 
 // verb is what users ask of what is under way.
-func (w *World) verb(ref engine.Ref) act {
+func (w *World) verb(ref draft.Ref) act {
 	switch n := w.chance.IntN(28); {
 	case n < 6:
 		ref = w.aimed(ref, reviewed)
-		d := engine.Decision{Ref: ref, Approve: w.chance.IntN(4) > 0, User: []string{"alice", "bob", "sim"}[w.chance.IntN(3)]}
+		d := submission.Decision{Ref: ref, Approve: w.chance.IntN(4) > 0, User: []string{"alice", "bob", "sim"}[w.chance.IntN(3)]}
 		if w.chance.IntN(3) > 0 {
 			d.Check = fmt.Sprint("c", w.chance.IntN(3))
 		}
 		d.Actor = "user:" + d.User
-		return act{what: fmt.Sprintf("%s decides %s of %s: %v", d.User, d.Check, ref.Name, d.Approve), command: engine.Decide(d)}
+		return act{what: fmt.Sprintf("%s decides %s of %s: %v", d.User, d.Check, ref.Name, d.Approve), command: submission.Decide(d)}
 	case n < 12:
 		ref = w.aimed(ref, serving)
-		r := engine.ScaleRequest{Ref: ref, Replicas: w.chance.IntN(6), Actor: "user:sim", Auto: w.chance.IntN(3) == 0}
-		return act{what: fmt.Sprintf("scale %s to %d", ref.Name, r.Replicas), command: engine.Scale(r)}
+		r := submission.ScaleRequest{Ref: ref, Replicas: w.chance.IntN(6), Actor: "user:sim", Auto: w.chance.IntN(3) == 0}
+		return act{what: fmt.Sprintf("scale %s to %d", ref.Name, r.Replicas), command: submission.Scale(r)}
 	case n < 17:
 		ref = w.aimed(ref, serving)
 		doc := w.documentOf(lifecycle.Inference, ref.Name)
-		return act{what: "update " + ref.Name, command: engine.Update(engine.UpdateRequest{Ref: ref, Doc: doc, Actor: "user:sim"})}
+		return act{what: "update " + ref.Name, command: submission.Update(submission.UpdateRequest{Ref: ref, Doc: doc, Actor: "user:sim"})}
 	case n < 20:
 		ref = w.aimed(ref, evictable)
-		return act{what: "preempt " + ref.Name, command: engine.Preempt(engine.PreemptRequest{Ref: ref, Actor: "user:sim"})}
+		return act{what: "preempt " + ref.Name, command: submission.Preempt(submission.PreemptRequest{Ref: ref, Actor: "user:sim"})}
 	case n < 25:
 		return w.hold(ref)
 	case n < 26:
 		return w.stopTasks(ref)
 	default:
 		ref = w.aimed(ref, evictable)
-		return act{what: "move " + ref.Name, command: engine.Preempt(engine.PreemptRequest{Ref: ref, Actor: "user:sim", Move: true})}
+		return act{what: "move " + ref.Name, command: submission.Preempt(submission.PreemptRequest{Ref: ref, Actor: "user:sim", Move: true})}
 	}
 }
 
@@ -164,14 +167,14 @@ func (w *World) someRules() core.Rules {
 func (w *World) secretAct() act {
 	name := fmt.Sprint("s", w.chance.IntN(3))
 	if w.chance.IntN(3) == 0 {
-		return act{what: "drop secret " + name, command: engine.DeleteSecret(core.SecretID{User: "sim", Name: name})}
+		return act{what: "drop secret " + name, command: organisation.DeleteSecret(core.SecretID{User: "sim", Name: name})}
 	}
 	sealed := "sound"
 	if w.chance.IntN(8) == 0 {
 		sealed = "damaged"
 	}
 	s := core.Secret{User: "sim", Name: name, Type: "env", Everywhere: w.chance.IntN(10) == 0, Sealed: []byte(sealed)}
-	return act{what: "make secret " + name, command: engine.CreateSecret(s)}
+	return act{what: "make secret " + name, command: organisation.CreateSecret(s)}
 }
 
 func (w *World) submission() act {
@@ -179,27 +182,29 @@ func (w *World) submission() act {
 	if keys := sortedKeys(u.sent); len(keys) > 0 && w.chance.IntN(15) == 0 {
 		key := keys[w.chance.IntN(len(keys))]
 		s := u.sent[key]
-		return act{what: "submit again " + s.Doc.Name, command: engine.Submit(s), key: key}
+		again := &draft.Question[*submission.Submitted]{Command: submission.Submit(s)}
+		return act{what: "submit again " + s.Doc.Name, command: again, made: again, key: key}
 	}
 	doc := w.document(fmt.Sprintf("w%d", w.chance.IntN(60)))
-	s := engine.Submission{Doc: doc, User: "sim", Actor: "user:sim"}
-	a := act{ref: engine.Ref{Project: core.ProjectID(doc.Project), Name: doc.Name}}
+	s := submission.Submission{Doc: doc, User: "sim", Actor: "user:sim"}
+	a := act{ref: draft.Ref{Project: core.ProjectID(doc.Project), Name: doc.Name}}
 	if w.chance.IntN(4) == 0 {
 		s.Key, s.Hash = fmt.Sprint("key-", w.trace.made, "-", u.left), doc.Name
 		u.sent[s.Key], a.key = s, s.Key
 	}
 	a.what = fmt.Sprintf("submit %s %s %s", doc.Name, doc.Kind, strings.Join(doc.Command.Argv, " "))
-	a.command = engine.Submit(s)
+	a.made = &draft.Question[*submission.Submitted]{Command: submission.Submit(s)}
+	a.command = a.made
 	return a
 }
 
 // answered checks what a user was told.
-func (w *World) answered(a act, r engine.Result) {
-	w.trace.note(w.now, "%s: %v", a.what, r.Err)
-	if r.Err != nil {
-		var e *engine.Error
-		if !errors.As(r.Err, &e) || e.Code == "" || e.Message == "" {
-			w.fail("%s: %#v is not an error that a user can act on", a.what, r.Err)
+func (w *World) answered(a act, err error) {
+	w.trace.note(w.now, "%s: %v", a.what, err)
+	if err != nil {
+		var e *draft.Error
+		if !errors.As(err, &e) || e.Code == "" || e.Message == "" {
+			w.fail("%s: %#v is not an error that a user can act on", a.what, err)
 		}
 		return
 	}
@@ -209,7 +214,7 @@ func (w *World) answered(a act, r engine.Result) {
 	if a.key == "" {
 		return
 	}
-	id := r.Value.(*engine.Submitted).Workload.ID
+	id := a.made.Answer.Workload.ID
 	if was, ok := w.users.made[a.key]; ok && was != id {
 		w.fail("%s: the key made %s first and then %s", a.what, was, id)
 	}

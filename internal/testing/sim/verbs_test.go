@@ -11,32 +11,35 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // verb does what users ask beside submitting and stopping; false: it is none of
 // that.
-func (s *story) verb(words []string, ref engine.Ref) bool {
+func (s *story) verb(words []string, ref draft.Ref) bool {
 	p := pairs(words[min(2, len(words)):])
 	switch words[0] {
 	case "approve", "reject":
 		by := or(p["by"], "u")
-		s.command(words, engine.Decide(engine.Decision{Ref: ref, Check: p["check"], Approve: words[0] == "approve", User: by, Actor: "user:" + by, Message: p["message"]}))
+		s.command(words, submission.Decide(submission.Decision{Ref: ref, Check: p["check"], Approve: words[0] == "approve", User: by, Actor: "user:" + by, Message: p["message"]}))
 	case "scale":
 		n, err := strconv.Atoi(words[2])
 		s.must(err)
-		s.command(words, engine.Scale(engine.ScaleRequest{Ref: ref, Replicas: n, Actor: "user:u"}))
+		s.command(words, submission.Scale(submission.ScaleRequest{Ref: ref, Replicas: n, Actor: "user:u"}))
 	case "update":
-		s.command(words, engine.Update(engine.UpdateRequest{Ref: ref, Doc: s.document(ref.Name, words[2:]), Actor: "user:u"}))
+		s.command(words, submission.Update(submission.UpdateRequest{Ref: ref, Doc: s.document(ref.Name, words[2:]), Actor: "user:u"}))
 	case "preempt", "move":
-		s.command(words, engine.Preempt(engine.PreemptRequest{Ref: ref, Actor: "user:u", Move: words[0] == "move"}))
+		s.command(words, submission.Preempt(submission.PreemptRequest{Ref: ref, Actor: "user:u", Move: words[0] == "move"}))
 	case "rules":
 		s.rules(words, p)
 	case "secret":
 		if words[1] == "make" {
-			s.command(words, engine.CreateSecret(core.Secret{User: "u", Name: words[2], Type: "env", Sealed: []byte("sound")}))
+			s.command(words, organisation.CreateSecret(core.Secret{User: "u", Name: words[2], Type: "env", Sealed: []byte("sound")}))
 		} else {
-			s.command(words, engine.DeleteSecret(core.SecretID{User: "u", Name: words[2]}))
+			s.command(words, organisation.DeleteSecret(core.SecretID{User: "u", Name: words[2]}))
 		}
 	case "hands":
 		for k, v := range pairs(words[1:]) {
@@ -63,7 +66,7 @@ func (s *story) rules(words []string, p map[string]string) {
 			s.t.Fatalf("%s\n    %q is no rule", s.line, k)
 		}
 	}
-	s.command(words, engine.SetRules(core.ProjectID(words[1]), r))
+	s.command(words, organisation.SetRules(core.ProjectID(words[1]), r))
 }
 
 // signal is what the control plane learns beside observations.
@@ -107,12 +110,12 @@ func (s *story) signal(verb, name string) bool {
 }
 
 // operation answers as the story says.
-func (s *story) operation(c engine.Operation) (engine.Command, time.Duration, bool) {
+func (s *story) operation(c draft.Operation) (draft.Work, time.Duration, bool) {
 	in, err := time.ParseDuration(s.answers["in"])
 	s.must(err)
 	w := c.Workload
-	word := s.answers[map[engine.OperationKind]string{
-		engine.OperationAsk: "ask", engine.OperationBuild: "build", engine.OperationPublish: "publish", engine.OperationFollow: "follow",
+	word := s.answers[map[draft.OperationKind]string{
+		draft.OperationAsk: "ask", draft.OperationBuild: "build", draft.OperationPublish: "publish", draft.OperationFollow: "follow",
 	}[c.Kind]]
 	var failure error
 	switch word {
@@ -122,21 +125,21 @@ func (s *story) operation(c engine.Operation) (engine.Command, time.Duration, bo
 		failure = errors.New("it failed")
 	}
 	switch c.Kind {
-	case engine.OperationAsk:
-		a := engine.Answer{Verdict: core.CheckApproved}
+	case draft.OperationAsk:
+		a := submission.Answer{Verdict: core.CheckApproved}
 		switch word {
 		case "reject":
 			a.Verdict = core.CheckRejected
 		case "wait", "retry":
-			a = engine.Answer{Verdict: core.CheckWaiting, Retry: word == "retry"}
+			a = submission.Answer{Verdict: core.CheckWaiting, Retry: word == "retry"}
 		}
-		return engine.Answered(w.ID, w.Attempt, c.Check.Name, a, failure), in, true
-	case engine.OperationBuild:
-		return engine.Built(w.ID, w.Attempt, "registry.sim/"+w.Name, failure), in, true
-	case engine.OperationPublish:
-		return engine.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name}, serves(w), failure), in, true
+		return submission.Answered(w.ID, w.Attempt, c.Check.Name, a, failure), in, true
+	case draft.OperationBuild:
+		return submission.Built(w.ID, w.Attempt, "registry.sim/"+w.Name, failure), in, true
+	case draft.OperationPublish:
+		return submission.Published(w.ID, w.Attempt, core.Published{Ref: "registry.sim/models/" + w.Name}, serves(w), failure), in, true
 	default:
-		return engine.Deployed(w.ID, w.Attempt, failure), in, true
+		return submission.Deployed(w.ID, w.Attempt, failure), in, true
 	}
 }
 
@@ -178,5 +181,5 @@ func service(w *core.Workload, tasks []core.Task, key string) string {
 func (s *story) word(w *core.Workload, tasks []core.Task, d lifecycle.Dialect) string {
 	steps, err := s.w.memory.Transitions(context.Background(), w.ID, 0, 0)
 	s.must(err)
-	return lifecycle.Say(d, engine.View(w, tasks, steps)).Status
+	return lifecycle.Say(d, workload.View(w, tasks, steps)).Status
 }

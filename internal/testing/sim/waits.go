@@ -8,7 +8,6 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/engine"
 )
 
 // physical (I1): the living tasks of a backend have at most all of a device. A task that a
@@ -79,14 +78,13 @@ func (o *watch) explained() error {
 	if len(waiting) == 0 {
 		return nil
 	}
-	r := o.w.engine.Do(context.Background(), o.w.clock(), []engine.Command{engine.Explain(waiting)})[0]
+	all, err := o.w.pending(o.w.clock(), waiting)
 	if o.w.disk.failed {
 		return nil // it was tried again, in vain
 	}
-	if r.Err != nil {
-		return fmt.Errorf("I8: %w", r.Err)
+	if err != nil {
+		return fmt.Errorf("I8: %w", err)
 	}
-	all := r.Value.(map[core.WorkloadID]engine.Pending)
 	for _, id := range waiting {
 		p, ok := all[id]
 		if !ok || len(p.Reasons) == 0 {

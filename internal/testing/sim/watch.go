@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 )
 
 // watch keeps its own account of what the engine publishes and asks backends
@@ -41,7 +42,8 @@ func newWatch(w *World) watch {
 }
 
 // published is called by the engine with what it shows the world.
-func (o *watch) published(changes []engine.Change) {
+func (o *watch) published(changes []draft.Change) {
+	o.w.recorded("changes", changes)
 	for _, c := range changes {
 		o.came.add(c)
 	}
@@ -51,7 +53,7 @@ func (o *watch) published(changes []engine.Change) {
 		for _, t := range c.Transitions {
 			o.w.trace.note(o.w.now, "%s/%d %s: %s to %s %s %s", c.Workload.Name, t.Attempt, t.Event, t.From, t.To, t.Target, t.Reason)
 		}
-		for _, check := range []func(engine.Change) error{o.durable, o.replay, o.gangWhole, o.rests, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.inOrder, o.noted} {
+		for _, check := range []func(draft.Change) error{o.durable, o.replay, o.gangWhole, o.rests, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.inOrder, o.noted} {
 			if err := check(c); err != nil {
 				o.w.fail("workload %s: %w", c.Workload.Name, err)
 			}
@@ -74,7 +76,7 @@ func (o *watch) published(changes []engine.Change) {
 }
 
 // durable (I3): what is shown is what the store holds.
-func (o *watch) durable(c engine.Change) error {
+func (o *watch) durable(c draft.Change) error {
 	stored, err := o.w.memory.Workload(context.Background(), c.Workload.ID)
 	if err != nil {
 		return fmt.Errorf("I3: it was published and is not stored: %w", err)
@@ -93,7 +95,7 @@ func (o *watch) durable(c engine.Change) error {
 }
 
 // replay (I5): the machine makes of the transitions what the workload is.
-func (o *watch) replay(c engine.Change) error {
+func (o *watch) replay(c draft.Change) error {
 	s := o.states[c.Workload.ID]
 	for _, t := range c.Transitions {
 		if t.From != s.Phase {
@@ -117,7 +119,7 @@ func (o *watch) replay(c engine.Change) error {
 
 // gangWhole (I2): a gang has all its places, from one commit, or none. An
 // elastic one has at least its minimum of them, and others may come later.
-func (o *watch) gangWhole(c engine.Change) error {
+func (o *watch) gangWhole(c draft.Change) error {
 	w := c.Workload
 	if w.Kind != lifecycle.Distributed || !w.Phase.Held() {
 		return nil
@@ -168,7 +170,7 @@ func (o *watch) check() {
 
 // rests (I2): a gang that is restarted in another size does not take more while
 // the last restart is less than MoveRest ago.
-func (o *watch) rests(c engine.Change) error {
+func (o *watch) rests(c draft.Change) error {
 	w := c.Workload
 	if !w.Spec.Elastic() || w.Spec.Live() {
 		return nil
@@ -187,7 +189,7 @@ func (o *watch) rests(c engine.Change) error {
 }
 
 // actions (I3): backends are asked only for what is stored.
-func (o *watch) actions(actions []engine.Action) {
+func (o *watch) actions(actions []draft.Action) {
 	for _, a := range actions {
 		if err := o.action(a); err != nil {
 			o.w.fail("action %d for task %s: %w", a.Kind, a.Task, err)
@@ -195,15 +197,15 @@ func (o *watch) actions(actions []engine.Action) {
 	}
 }
 
-func (o *watch) action(a engine.Action) error {
+func (o *watch) action(a draft.Action) error {
 	ctx := context.Background()
-	if a.Kind == engine.ActDeleteLogs {
+	if a.Kind == draft.ActDeleteLogs {
 		if w, err := o.w.memory.Workload(ctx, a.Workload); err != nil || w.Phase != lifecycle.Deleting {
 			return fmt.Errorf("I3: logs of %s are deleted, which is stored as %+v (%v)", a.Workload, w, err)
 		}
 		return nil
 	}
-	if a.Kind != engine.ActStart {
+	if a.Kind != draft.ActStart {
 		return nil // harmless at any time: it ends or forgets what nobody claims
 	}
 	if slices.Contains(a.Assignment.Env, "MASTER_ADDR=127.0.0.1") {
@@ -223,7 +225,7 @@ func (o *watch) action(a engine.Action) error {
 
 // world (I2): the ranks of a gang that is restarted in another size all begin
 // with that size.
-func (o *watch) world(a engine.Action, tasks []core.Task) error {
+func (o *watch) world(a draft.Action, tasks []core.Task) error {
 	w, err := o.w.memory.Workload(context.Background(), a.Task.Workload)
 	if err != nil || !w.Spec.Elastic() || w.Spec.Live() {
 		return err

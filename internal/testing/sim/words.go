@@ -6,7 +6,8 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
-	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // words are what the dialects have said of everything that was committed.
@@ -40,7 +41,7 @@ func noted(all map[lifecycle.Dialect]map[string]bool, d lifecycle.Dialect, w lif
 
 // heard notes what every dialect says of a change. A word that a platform calls
 // an end stays, unless a user restarts or deletes.
-func (o *watch) heard(c engine.Change) error {
+func (o *watch) heard(c draft.Change) error {
 	w := c.Workload
 	var history []core.Transition
 	if w.State.Leaving() {
@@ -61,7 +62,7 @@ func (o *watch) heard(c engine.Change) error {
 			noted(o.words.steps, d, lifecycle.Say(d, v))
 		}
 	}
-	v := engine.View(w, tasks, history)
+	v := workload.View(w, tasks, history)
 	if o.words.last[w.ID] == nil || excused {
 		o.words.last[w.ID] = map[lifecycle.Dialect]lifecycle.Word{}
 	}

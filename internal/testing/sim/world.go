@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine"
+	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -46,7 +47,7 @@ type World struct {
 	up     bool // the present one has asked again for what one before had under way
 	links  []*link
 	events events
-	deps   engine.Deps
+	deps   draft.Deps
 
 	steps   int
 	watch   watch
@@ -54,7 +55,9 @@ type World struct {
 	hands   hands
 	signals signals
 	trace   trace
-	err     error // the first thing that was not as it must be
+	// record is told what the engine publishes, asks for and answers; nil: nobody is.
+	record func(what string, v any)
+	err    error // the first thing that was not as it must be
 }
 
 // New returns a world with these backends, without faults.
@@ -69,7 +72,7 @@ func newWorld(seed uint64, backends map[string][]core.Node, policy schedule.Poli
 	w.signals = signals{sick: map[core.TaskID]time.Time{}, idle: map[core.WorkloadID]time.Time{}, well: map[core.TaskID]bool{}}
 	names := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24), 1})
 	ports := rand.New(rand.NewPCG(seed, 2))
-	w.deps = engine.Deps{
+	w.deps = draft.Deps{
 		Store: w.disk, Holder: "sim", Log: slog.New(&errorLog{w}),
 		NewID: naming.NewID(names), NewName: naming.NewName(names),
 		Port:    func() int { return 20000 + ports.IntN(50) }, // so few that some are proposed twice
@@ -110,7 +113,7 @@ func (w *World) open() {
 	}
 	w.engine = opened
 	life := w.life
-	var inventories []engine.Command
+	var inventories []draft.Work
 	for _, l := range w.links {
 		l.forget()
 		if l.cut || w.happens(0.2) { // the backend does not answer yet
@@ -146,14 +149,25 @@ func (w *World) crash() {
 	})
 }
 
+func (w *World) recorded(what string, v any) {
+	if w.record != nil {
+		w.record(what, v)
+	}
+}
+
 // do takes commands through one commit and hands on what follows from it. It
 // returns nil while the server is down or went down before it could answer.
-func (w *World) do(commands ...engine.Command) []engine.Result {
+func (w *World) do(work ...draft.Work) []error {
 	if w.engine == nil || w.err != nil {
 		return nil
 	}
 	now := w.clock()
-	results := w.engine.Do(context.Background(), now, commands)
+	failed := w.engine.Do(context.Background(), now, work)
+	for _, err := range failed {
+		if err != nil {
+			w.recorded("errors", err)
+		}
+	}
 	w.watch.check()
 	if w.disk.failed && due(w.engine.NextWake(), now) {
 		w.fail("a commit failed and the engine wants to try again at once, and again")
@@ -164,7 +178,7 @@ func (w *World) do(commands ...engine.Command) []engine.Result {
 	}
 	w.dispatch()
 	w.asked()
-	return results
+	return failed
 }
 
 // Step advances to the next instant at which something happens, and lets it

@@ -76,7 +76,11 @@ func testListMany(t *testing.T, w *world) {
 // testWholeBatches reads while batches are committed that keep five workloads
 // and their tasks in step.
 func testWholeBatches(t *testing.T, w *world) {
-	const width, rounds = 5, 150
+	const width = 5
+	rounds := 150
+	if testing.Short() {
+		rounds = 20
+	}
 	step := func(ws []*core.Workload, n int) *store.Batch {
 		b := batch(ws...)
 		for _, x := range ws {
@@ -169,7 +173,11 @@ func readSteps(t *testing.T, w *world, width int) (stop func()) {
 // after it, never a part, and without an error.
 func testReadersDoNotWait(t *testing.T, w *world) {
 	var ws []*core.Workload
-	for range 3000 {
+	many := 3000
+	if testing.Short() {
+		many = 300
+	}
+	for range many {
 		ws = append(ws, w.workload())
 	}
 	committed := make(chan error, 1)
@@ -195,7 +203,7 @@ func testReadersDoNotWait(t *testing.T, w *world) {
 				t.Fatal(err)
 			}
 			if n := len(page.Items); n != 0 && n != 100 {
-				t.Fatalf("a page has %d items during a commit of 3000; want none or 100", n)
+				t.Fatalf("a page has %d items during a commit of %d; want none or 100", n, many)
 			}
 			reads++
 		}

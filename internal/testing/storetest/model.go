@@ -70,14 +70,14 @@ func matches(n *core.Workload, q store.Query) bool {
 
 type model struct {
 	*world
-	r       *rand.Rand
-	ws      []*core.Workload // by Seq, with Rev
-	tasks   map[core.TaskID]core.Task
-	steps   []core.Transition
-	keys    map[string]store.Key
-	secrets map[core.SecretID]core.Secret
-	pledges []core.Promise
-	rev     core.Revision
+	r        *rand.Rand
+	ws       []*core.Workload // by Seq, with Rev
+	tasks    map[core.TaskID]core.Task
+	steps    []core.Transition
+	keys     map[string]store.Key
+	secrets  map[core.SecretID]core.Secret
+	promises []core.Promise
+	rev      core.Revision
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
@@ -198,7 +198,7 @@ func (m *model) apply(b *store.Batch, ws []*core.Workload, steps []core.Transiti
 		m.secrets[core.SecretID{User: k.User, Name: k.Name}] = k
 	}
 	if b.Promises != nil {
-		m.pledges = b.Promises
+		m.promises = b.Promises
 	}
 	for _, k := range b.Keys {
 		m.keys[k.User+" "+k.Key] = k
@@ -267,8 +267,8 @@ func (m *model) compare() {
 	m.compareSecrets()
 	m.compareUses()
 	m.compareSpans()
-	if got, err := m.s.Promises(ctx); err != nil || !slices.Equal(got, m.pledges) {
-		t.Errorf("Promises: %v, %v; want %v", got, err, m.pledges)
+	if got, err := m.s.Promises(ctx); err != nil || !slices.Equal(got, m.promises) {
+		t.Errorf("Promises: %v, %v; want %v", got, err, m.promises)
 	}
 	changed, err1 := m.s.ChangedSince(ctx, m.rev/2, 0)
 	var since []int64

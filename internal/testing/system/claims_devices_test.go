@@ -78,7 +78,7 @@ spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: gpu.nvidia.c
 	f.kill()
 	f.server = startIn(t, f.dir, args...)
 	f.phase("first", "Running")
-	nodes, err := f.conn.Nodes(context.Background())
+	nodes, err := f.conn.Nodes.List(context.Background())
 	if err != nil || len(nodes.Items) != 1 || nodes.Items[0].GPU != (api.Amount{Total: 3000, Used: 2000}) {
 		t.Errorf("its GPUs are counted as %+v, %v", nodes, err)
 	}

@@ -216,7 +216,7 @@ func (k *kubeStage) ends() {
 			code = *a.ExitCode
 		}
 		if w.Reason != want.reason || code != want.code || !strings.Contains(w.Message, want.says) {
-			t.Errorf("%s failed with %s, code %d: %s; want %+v", name, w.Reason, code, w.Message, want)
+			t.Errorf("%s failed with %s, code %d: %s (%+v); want %+v", name, w.Reason, code, w.Message, a.Tasks, want)
 		}
 		for d, word := range want.status {
 			if w.Statuses[d].Status != word {

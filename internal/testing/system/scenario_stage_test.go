@@ -57,7 +57,7 @@ func (t *theatre) node(ctx context.Context, name string) (api.Node, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if time.Since(t.asked) > 50*time.Millisecond {
-		l, err := t.conn.Nodes(ctx)
+		l, err := t.conn.Nodes.List(ctx)
 		if err != nil {
 			return api.Node{}, err
 		}
@@ -98,7 +98,7 @@ func (t *theatre) perform(ctx context.Context, prefix string, c *scenario.Case) 
 }
 
 func (p *play) organise() error {
-	if _, err := p.conn.CreatePool(p.ctx, p.pool()); err != nil {
+	if _, err := p.conn.Pools.Create(p.ctx, p.pool()); err != nil {
 		return err
 	}
 	for _, r := range p.queues(unbound) { // one by one: each has an age of its own

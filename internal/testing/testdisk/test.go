@@ -21,7 +21,7 @@ func Small(t testing.TB, kind string, mib int64) (dir string) {
 	}
 	dir = t.TempDir()
 	if err := unix.Mount(kind, dir, kind, 0, fmt.Sprintf("size=%dm", mib)); err != nil {
-		t.Skipf("a small disk cannot be mounted here: %v (needs root)", err)
+		t.Skipf("this takes root and a kernel that has %s: a small disk is mounted: %v", kind, err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
@@ -47,7 +47,7 @@ func Frail(t testing.TB, mib int64) *Volume {
 		})
 	}
 	if err != nil {
-		t.Skipf("a disk of its own cannot be mounted here: %v", err)
+		t.Skipf("this takes root, ext4 and a free loop device, in a container --privileged: a disk of its own is mounted: %v", err)
 	}
 	return v
 }

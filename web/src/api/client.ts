@@ -1,5 +1,6 @@
 import { root } from '../lib/router'
 import type { Problem } from './types'
+import { phrase, T } from '../texts'
 
 /** What the server refused, or that it did not answer. */
 export class ApiError extends Error {
@@ -53,7 +54,7 @@ async function problemOf(r: Response): Promise<ApiError> {
     const p = (await r.json()) as Problem
     return new ApiError(r.status, p.code, p.detail ?? p.title, p.hint ?? '', p.errors ?? [])
   } catch {
-    return new ApiError(r.status, 'internal', `the server answered ${r.status}`, 'try again')
+    return new ApiError(r.status, 'internal', phrase(T.$theServerAnsweredStatus, { status: r.status }), 'try again')
   }
 }
 

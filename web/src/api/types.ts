@@ -1,7 +1,9 @@
 // Generated from api/openapi.json by `go run . types` in tools/web; do not edit.
 
 export interface Amount {
+  /** In the unit of the field that holds it */
   total: number
+  /** Of total, what is held, in the same unit */
   used: number
 }
 
@@ -54,6 +56,7 @@ export interface Attempt {
 export interface Block {
   /** Tasks that would fit now */
   fitting: number
+  /** In the unit of requested */
   free: number
   name: string
 }
@@ -330,18 +333,18 @@ export interface Estimate {
   learnt: number
   /** As things usually go */
   likely?: Time
-  /** Those of which only a time limit is known */
+  /** Running workloads of which only a time limit is known */
   limits: number
   /** Past estimates that came to be compared */
   scored: number
   /** There is too much to simulate: likely is the first known end after which there is room */
   simple?: boolean
-  /** Those of whose ends nothing is known */
+  /** Running workloads of whose ends nothing is known */
   unknown: number
-  /** Median of how long it was then until the start, in seconds */
-  wait?: number
-  /** Median width of the last ranges that were compared, in seconds */
-  width?: number
+  /** Median of how long it was then until the start */
+  waitSeconds?: number
+  /** Median width of the last ranges that were compared */
+  widthSeconds?: number
 }
 
 export interface Field {
@@ -403,6 +406,7 @@ export interface FirstError {
   line?: number
   node?: string
   role: string
+  /** Index of the task */
   task: number
   /** The one line that says most */
   title: string
@@ -416,8 +420,9 @@ export interface FirstErrorResult {
 }
 
 export interface GPUCounts {
-  /** Healthy, on nodes that take work, and held by nobody, other schedulers included */
+  /** Thousandths of GPUs that are healthy, on nodes that take work, and held by nobody, other schedulers included */
   free: number
+  /** Thousandths of GPUs */
   total: number
 }
 
@@ -580,6 +585,7 @@ export interface MemoryQuota {
   lendingLimit?: string
   limit?: string
   quota?: string
+  /** As of the other resources, a proportion against its siblings */
   weight?: number
 }
 
@@ -592,21 +598,24 @@ export interface MetricSeries {
   deviceIndex?: number
   /** Of the workload, where several were asked for */
   id?: string
-  /** The newest value that is known */
+  /** The newest value that is known, in the unit of the metric */
   last?: number
+  /** In the unit of the metric */
   max?: number
+  /** In the unit of the metric */
   mean?: number
   /** Its last word is the unit: cpu_cores, memory_bytes, gpu_utilization_ratio (0 to 1), gpu_memory_bytes, gpu_memory_total_bytes, gpu_power_watts, gpu_temperature_celsius; of a cluster gpus, gpus_allocated, gpus_busy, gpus_idle_allocated, gpus_waited_for, workloads_running, workloads_waiting */
   metric: string
+  /** In the unit of the metric */
   min?: number
   node?: string
   project?: string
   role?: string
-  /** Part of the GPU that the task holds, where that is not all of it; what is measured is the whole GPU */
+  /** Part of the GPU that the task holds, 0 to 1, where that is not all of it; what is measured is the whole GPU */
   share?: number
   /** Index of the task, of a workload */
   task?: number
-  /** The mean of each step; null: nobody looked */
+  /** The mean of each step, in the unit of the metric; null: nobody looked */
   values: (number | null)[]
 }
 
@@ -618,6 +627,7 @@ export interface Metrics {
   series: MetricSeries[]
   /** Of the tasks that run, the one that does least, over the last five minutes */
   slowest?: Slowest
+  /** Length of one step */
   stepSeconds: number
   /** End of the last step */
   to: Time
@@ -791,8 +801,9 @@ export interface Node {
 }
 
 export interface NodeCounts {
-  /** Those that take work */
+  /** Nodes that take work */
   ready: number
+  /** Nodes */
   total: number
 }
 
@@ -894,6 +905,7 @@ export interface PendingReason {
   excluded?: number
   /** How many of the tasks would fit now */
   fitting?: number
+  /** In the unit of requested */
   free?: number
   /** Then: free of all GPUs together, in thousandths of one */
   freeParts?: number
@@ -901,18 +913,20 @@ export interface PendingReason {
   hint: string
   /** Label of nodes that a condition is about which none satisfies */
   label?: string
-  /** Free on the best node */
+  /** Free on the best node, in the unit of requested */
   largest?: number
   /** Then: free of the freest GPU, in thousandths */
   largestPart?: number
+  /** In the unit of requested */
   limit?: number
   message: string
   /** What nodes have that is written most like it, KEY=VALUE */
   nearest?: string
-  /** By all tasks that start together */
+  /** By all tasks that start together, in the unit of requested */
   needed?: number
   /** Nodes that lack it */
   nodes?: number
+  /** Nodes that were looked at */
   ofNodes?: number
   /** Where a part of each GPU is asked for: which, in thousandths */
   part?: number
@@ -921,20 +935,23 @@ export interface PendingReason {
   pool?: string
   /** Project or department whose quota or limit it is */
   queue?: string
+  /** In the unit of requested */
   quota?: number
   /** By one task: devices, thousandths of cores, or bytes; of quotas and limits by all, devices in thousandths */
   requested?: number
-  /** How much of that is reserved for workloads that wait for their checks */
+  /** How much of that is reserved for workloads that wait for their checks, in the same unit */
   reserved?: number
   resource?: string
   /** Tasks of each segment, where these find no room; tasks and fitting are then of segments */
   segment?: number
-  /** Its fair share at present */
+  /** Its fair share at present, in the unit of requested */
   share?: number
   /** What keeps it off the nodes that have the label */
   taint?: string
+  /** Tasks that start together */
   tasks?: number
   token: string
+  /** In the unit of requested */
   total?: number
   /** GPU type asked for */
   type?: string
@@ -1058,6 +1075,22 @@ export interface PoolSpec {
 export interface PreemptOptions {
   /** Why; kept in the history */
   message?: string
+}
+
+export interface Preview {
+  at: Time
+  /** What would be another */
+  items: AppliedItem[]
+  /** Who would have to make room with the changes, and not without */
+  leaves: RelatedWorkload[]
+  /** How everybody would stand, as far as that would be another */
+  standing: StandingShift[]
+  /** Who would start with the changes, and does not without */
+  starts: RelatedWorkload[]
+  /** Who is about to make room, and would not with the changes */
+  stays: RelatedWorkload[]
+  /** Who is about to start, and would not with the changes */
+  waits: RelatedWorkload[]
 }
 
 export interface Problem {
@@ -1190,22 +1223,6 @@ export interface ProjectSpec {
   userLimit?: UserLimit
 }
 
-export interface Prospect {
-  at: Time
-  /** What would be another */
-  items: AppliedItem[]
-  /** Who would have to make room with the changes, and not without */
-  leaves: RelatedWorkload[]
-  /** How everybody would stand, as far as that would be another */
-  standing: StandingShift[]
-  /** Who would start with the changes, and does not without */
-  starts: RelatedWorkload[]
-  /** Who is about to make room, and would not with the changes */
-  stays: RelatedWorkload[]
-  /** Who is about to start, and would not with the changes */
-  waits: RelatedWorkload[]
-}
-
 export interface Published {
   digest?: string
   files?: number
@@ -1221,7 +1238,9 @@ export interface Pull {
   bytes: number
   /** Of the image */
   layers: number
+  /** Layers that are there */
   layersDone: number
+  /** Of all layers */
   totalBytes: number
 }
 
@@ -1255,14 +1274,15 @@ export interface RelatedWorkload {
 export interface Replicas {
   /** Of the document, from 0; grows with every update */
   generation: number
-  /** Take requests */
+  /** Replicas that take requests */
   ready: number
-  /** Started, ready or not */
+  /** Replicas that have started, ready or not */
   running: number
-  /** Of the present generation */
+  /** Replicas of the present generation */
   updated: number
   /** The one stable address, which balances over ready replicas */
   url?: string
+  /** Replicas that there are to be */
   wanted: number
 }
 
@@ -1361,18 +1381,20 @@ export interface ReservationSpec {
 }
 
 export interface ResourceQuota {
-  /** Of quota, what others may use at most while it does not; the rest is kept for it. Absent: all of it */
+  /** In GPUs or cores: of quota, what others may use at most while it does not; the rest is kept for it. Absent: all of it */
   lendingLimit?: number
-  /** Never exceeded. Absent: no bound */
+  /** In GPUs or cores; never exceeded. Absent: no bound */
   limit?: number
-  /** Promised; what is over it is lent and can be taken back. Absent: no bound */
+  /** Promised, in GPUs or cores; what is over it is lent and can be taken back. Absent: no bound */
   quota?: number
-  /** Part of what nobody is promised, against its siblings: 0 lowest, 1 low, 2 medium (default), 3 high */
+  /** Part of what nobody is promised, a proportion against its siblings: 0 lowest, 1 low, 2 medium (default), 3 high */
   weight?: number
 }
 
 export interface Row {
   allowedActions: string[]
+  /** Its tasks run one by one, each for itself */
+  array?: boolean
   /** Number of the present attempt, from 0 */
   attempt: number
   /** Types of its conditions */
@@ -1485,14 +1507,16 @@ export interface Session {
 export interface Slowest {
   /** Whether it is so far below the others that they are likely to wait for it */
   behind: boolean
-  /** Of all tasks */
+  /** Of all tasks, in the unit of the metric */
   median: number
   message: string
   /** By which: gpu_utilization_ratio, or cpu_cores where there are no GPUs */
   metric: string
   node: string
   role: string
+  /** Index of the task */
   task: number
+  /** In the unit of the metric */
   value: number
 }
 
@@ -1611,14 +1635,21 @@ export interface Task {
 }
 
 export interface TaskCounts {
-  /** Of an array: stopped by themselves */
+  /** Tasks of an array that were stopped by themselves */
   canceled?: number
+  /** Tasks in this state */
   failed: number
+  /** Tasks in this state */
   pending: number
+  /** Tasks in this state */
   running: number
+  /** Tasks in this state */
   starting: number
+  /** Tasks in this state */
   stopping: number
+  /** Tasks in this state */
   succeeded: number
+  /** Tasks of the attempt */
   total: number
 }
 
@@ -1629,7 +1660,7 @@ export interface TaskPage {
   items: Task[]
   /** cursor of the next page; empty on the last */
   next: string
-  /** Of those that fit */
+  /** Tasks that fit what was asked for, on all pages */
   total: number
 }
 
@@ -1729,28 +1760,29 @@ export interface UsageList {
 }
 
 export interface Use {
-  /** What it is due at present: its quota as far as it wants it, and its part of what others do not want */
+  /** What it is due at present, in the unit of the resource: its quota as far as it wants it, and its part of what others do not want */
   fairShare: number
-  /** Of used, what is not preemptible */
+  /** Of used, what is not preemptible, in the same unit */
   fixed: number
-  /** Its quota; absent: no bound */
+  /** Its quota, in the unit of the resource; absent: no bound */
   guaranteed?: number
-  /** Of the quota, what it does not use and does not lend */
+  /** Of the quota, what it does not use and does not lend, in the same unit */
   kept: number
-  /** Of the quota, what it does not use and others may, or do */
+  /** Of the quota, what it does not use and others may, or do, in the same unit */
   lendable: number
-  /** Absent: all of the quota may be lent */
+  /** In the unit of the resource; absent: all of the quota may be lent */
   lendingLimit?: number
-  /** Absent: no bound */
+  /** In the unit of the resource; absent: no bound */
   limit?: number
-  /** Of used and reserved, what is over the quota and can be taken back */
+  /** Of used and reserved, what is over the quota and can be taken back, in the same unit */
   over: number
-  /** By workloads that are Reserved: it counts like what is used, and no place is kept for it */
+  /** By workloads that are Reserved, in the unit of the resource: it counts like what is used, and no place is kept for it */
   reserved: number
   /** used and reserved in proportion to guaranteed; absent where nothing is guaranteed */
   share?: number
-  /** By tasks that have a place */
+  /** By tasks that have a place, in the unit of the resource */
   used: number
+  /** A proportion against its siblings */
   weight: number
 }
 

@@ -5,10 +5,11 @@ import { complain, toast } from '../ui/overlay'
 import { curl, type Said } from '../ui/copyas'
 import { shell } from '../lib/format'
 import { python } from '../work/acts'
+import { phrase, T } from '../texts'
 
 const url = (name: string, verb: string): string => `v1/nodes/${encodeURIComponent(name)}/${verb}`
 
-const done: Record<string, string> = { cordon: 'Nothing new goes to', uncordon: 'Work is let in again to' }
+const done: Record<string, string> = { cordon: T.$cordoned, uncordon: T.$uncordoned }
 
 /** Keeps new work from a node, or lets it in again. Reports whether it was done. */
 export async function change(name: string, verb: 'cordon' | 'uncordon', o: NodeOptions = {}): Promise<boolean> {
@@ -17,7 +18,7 @@ export async function change(name: string, verb: 'cordon' | 'uncordon', o: NodeO
     toast(`${done[verb]} ${name}`)
     return true
   } catch (e) {
-    complain(e, `${name}: not ${verb}ed`)
+    complain(e, phrase(T.$nameCouldNotChange, { name }))
     return false
   }
 }

@@ -6,6 +6,7 @@ import { askFor, pairs, type Values } from '../ui/ask'
 import { curl } from '../ui/copyas'
 import { toast } from '../ui/overlay'
 import { python } from '../work/acts'
+import { phrase, T } from '../texts'
 
 const effects: Taint['effect'][] = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
@@ -47,15 +48,15 @@ export function marksForm(n: Node): void {
     return (['label', 'taint'] as const).map((verb, i) => ({ verb, body: c[verb], words: c.words[i]! })).filter((x) => x.words.length > 0)
   }
   askFor({
-    title: `Labels and taints of ${n.name}`, yes: 'Save',
+    title: phrase(T.$labelsAndTaintsOfName, { name: n.name }), yes: T.$save,
     first: { labels: Object.entries(n.labels ?? {}).sort().map(([k, x]) => `${k}=${x}`).join('\n'), taints: (n.taints ?? []).map(taintText).join('\n') },
     inputs: () => [
-      { name: 'labels', kind: 'long', placeholder: 'rack=r7', note: 'KEY=VALUE, one on each line. Pools gather nodes by them, and documents choose by them.' },
-      { name: 'taints', kind: 'long', placeholder: 'maintenance=fan:NoSchedule', note: `KEY[=VALUE]:EFFECT, one on each line. NoSchedule keeps away what does not tolerate it, PreferNoSchedule if there is room elsewhere, NoExecute ends it too.` },
+      { name: 'labels', kind: 'long', placeholder: 'rack=r7', note: T.$oneKEYVALUEPerLinePools },
+      { name: 'taints', kind: 'long', placeholder: 'maintenance=fan:NoSchedule', note: T.$oneKEYVALUEEFFECTPerLine },
     ],
     refuse: (v) => {
       const bad = lines(v.taints).find((l) => !taintOf(l)) ?? lines(v.labels).find((l) => !/^[^=\s]+=\S*$/.test(l))
-      return bad ? `${bad} is ${lines(v.labels).includes(bad) ? 'no KEY=VALUE' : 'no KEY[=VALUE]:EFFECT'}` : asked(v).length === 0 ? 'Nothing is changed' : undefined
+      return bad ? phrase(T.$badBad2, { bad, bad2: lines(v.labels).includes(bad) ? T.$notOfTheFormKEYVALUE : T.$notOfTheFormKEYVALUEEFFECT }) : asked(v).length === 0 ? T.$nothingHasChanged : undefined
     },
     said: (v) => ({
       cli: asked(v).map((x) => `muster node ${x.verb} ${shell(n.name)} ${x.words.map(shell).join(' ')}`).join('\n'),
@@ -64,7 +65,7 @@ export function marksForm(n: Node): void {
     }),
     act: async (v) => {
       for (const x of asked(v)) await send<Node>('POST', url(x.verb), x.body)
-      toast(`Changed ${n.name}`)
+      toast(phrase(T.$changedName, { name: n.name }))
     },
   })
 }

@@ -5,6 +5,7 @@ import { cluster } from '../live/store'
 import { lastHeard } from '../live/stream'
 import type { IconName } from '../ui/icons'
 import type { Tone } from '../ui/status'
+import { phrase, T } from '../texts'
 
 export type NodeState = 'Ready' | 'Cordoned' | 'Draining' | 'Drained' | 'NotReady' | 'CutOff'
 
@@ -22,8 +23,8 @@ export const nodeLooks: Record<NodeState, [Tone, IconName]> = {
 
 /** What a state means, in a sentence. */
 export const stateMeans: Record<NodeState, string> = {
-  Ready: 'It takes work', Cordoned: 'It takes nothing new; what runs goes on', Draining: 'It takes nothing new, and what runs moves away', Drained: 'It is empty and takes nothing',
-  NotReady: 'It does not report itself ready', CutOff: 'Its cluster does not answer; what runs there goes on',
+  Ready: T.$acceptsWorkloads, Cordoned: T.$acceptsNoNewWorkloads, Draining: T.$acceptsNoNewWorkloads2, Drained: T.$emptyAcceptsNoWorkloads,
+  NotReady: T.$doesNotReportThatItIsReady, CutOff: T.$itsClusterDoesNotAnswer,
 }
 
 /** Whether a node takes new work. */
@@ -32,13 +33,16 @@ export const takes = (n: Node): boolean => n.ready && !n.cordoned && !n.cutOff
 /** GPUs of a node that new work may have. */
 export const freeOf = (n: Node): number => (takes(n) ? n.devices.reduce((sum, d) => sum + (d.healthy ? Math.max(0, 1000 - d.used) : 0), 0) / 1000 : 0)
 
+/** Indexes of the GPUs of a node that are broken. */
+export const brokenOf = (n: Node): number[] => n.devices.filter((d) => !d.healthy).map((d) => d.index)
+
 /** What is wrong with a node; empty: nothing. */
 export function troubles(n: Node): string[] {
   const out: string[] = []
   const state = stateOf(n)
   if (state !== 'Ready') out.push((n.message && (state === 'NotReady' || state === 'CutOff') ? n.message : stateMeans[state]) + (n.note ? `: ${n.note}` : ''))
-  const broken = n.devices.filter((d) => !d.healthy)
-  if (broken.length > 0) out.push(`GPU ${broken.map((d) => d.index).join(', ')} ${broken.length === 1 ? 'is' : 'are'} broken`)
+  const broken = brokenOf(n)
+  if (broken.length > 0) out.push(phrase(T.$gpusBroken, { gpus: broken.join(', ') }))
   return out
 }
 
@@ -67,7 +71,7 @@ export function racks(c: Cluster, nodes: Node[]): Rack[] {
     let levels = topology.get(n.pool) ?? []
     if (levels.length === 0) levels = Object.keys(n.labels ?? {}).filter((l) => last(l) === 'rack')
     const domain = levels.filter((l) => n.labels?.[l]).map((l) => `${last(l)} ${n.labels![l]}`)
-    const title = [many.backends && n.backend, (many.pools || domain.length === 0) && `pool ${n.pool}`, ...domain].filter(Boolean).join(' · ')
+    const title = [many.backends && n.backend, (many.pools || domain.length === 0) && phrase(T.$poolPool, { pool: n.pool }), ...domain].filter(Boolean).join(' · ')
     const rack = out.get(title) ?? { title, nodes: [] }
     out.set(title, rack)
     rack.nodes.push(n)
@@ -104,7 +108,7 @@ export interface Cell {
 }
 
 export const cellWords: Record<CellState, string> = {
-  free: 'Free', part: 'Partly held', held: 'Held', starting: 'Starting', others: 'Held by others', shut: 'Takes nothing', broken: 'Broken',
+  free: T.$free, part: T.$partlyAllocated, held: T.$allocated, starting: T.$starting, others: T.$allocatedOutsideMuster, shut: T.$unavailable, broken: T.$broken,
 }
 
 /** Every GPU of some nodes. */

@@ -4,6 +4,7 @@ import { gpus } from '../lib/format'
 import { Link } from '../ui/basics'
 import { Icon } from '../ui/icons'
 import { nodeLooks, stateMeans, stateOf } from './nodes'
+import { phrase, T } from '../texts'
 
 export const nodePath = (name: string): string => 'nodes/' + encodeURIComponent(name)
 
@@ -31,7 +32,7 @@ export function Stack({ parts, whole, label }: { parts: Part[]; whole: number; l
 /** Used of a total, as a bar with its numbers. */
 export function Used({ used, total, text }: { used: number; total: number; text: string }) {
   if (total === 0) return <span class="none">–</span>
-  return <span class="used"><Stack parts={[{ name: 'used', amount: used, look: 'busy' }]} whole={total} label={`${Math.round((used / total) * 100)}% used`} /><span>{text}</span></span>
+  return <span class="used"><Stack parts={[{ name: 'used', amount: used, look: 'busy' }]} whole={total} label={phrase(T.$totalUsed, { total: Math.round((used / total) * 100) })} /><span>{text}</span></span>
 }
 
 /** A count of GPUs that are in thousandths. */

@@ -1,3 +1,4 @@
+import { formOf, locale, phrase, T } from '../texts'
 // How numbers and times are written. Everything here is pure: what depends on
 // the present is given it.
 
@@ -28,7 +29,7 @@ export function span(milliseconds: number): string {
 export function ago(t: string | undefined | null, now: number): string {
   const d = now - ms(t)
   if (Number.isNaN(d)) return '–'
-  if (d < 0) return d > -5000 ? 'now' : 'in ' + span(-d).split(' ')[0]
+  if (d < 0) return d > -5000 ? T.$now : phrase(T.$inTime, { time: span(-d).split(' ')[0] })
   return d < 1000 ? 'now' : span(d).split(' ')[0]!
 }
 
@@ -41,15 +42,26 @@ export function moment(t: string | number | undefined | null, now: number, secon
   const clock = two(d.getHours()) + ':' + two(d.getMinutes()) + (seconds ? ':' + two(d.getSeconds()) : '')
   const today = new Date(now)
   if (d.toDateString() === today.toDateString()) return clock
-  const day = d.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+  const day = d.toLocaleDateString(locale, { day: 'numeric', month: 'short' })
   return (d.getFullYear() === today.getFullYear() ? day : `${day} ${d.getFullYear()}`) + ' ' + clock
 }
 
 /** A moment whole, with its zone, for tooltips. */
 export function exact(t: string | undefined | null): string {
   const d = new Date(ms(t))
-  return Number.isNaN(d.getTime()) ? '' : d.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'long' })
+  return Number.isNaN(d.getTime()) ? '' : d.toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'long' })
 }
+
+const three = (n: number): string => String(n).padStart(3, '0')
+
+/** A time of a log in local time, to the millisecond. */
+export function logTime(t: string): string {
+  const d = new Date(ms(t))
+  return Number.isNaN(d.getTime()) ? '' : `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}.${three(d.getMilliseconds())}`
+}
+
+/** A text of the server with its times, which are in UTC, as moments in local time. */
+export const localTimes = (text: string, now: number): string => text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (t) => moment(t, now))
 
 /** A count with thin groups: 12 345. */
 export const count = (n: number): string => (Math.abs(n) < 10000 ? String(n) : n.toLocaleString('en-US').replaceAll(',', '\u2009'))
@@ -72,8 +84,8 @@ export function bytes(n: number): string {
   return (n < 10 ? n.toFixed(1) : String(Math.round(n))) + ' ' + names[i]
 }
 
-/** One, or several. */
-export const plural = (n: number, one: string, many = one + 's'): string => `${count(n)} ${n === 1 ? one : many}`
+/** A text in the form of a number, with it as {n}. */
+export const plural = (n: number, text: string): string => phrase(formOf(text, n), { n: Math.abs(n) < 10000 ? gpus(n) : count(n) } as Record<never, string>)
 
 /** Text as an argument of a shell. */
 export const shell = (s: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(s) ? s : "'" + s.replaceAll("'", `'\\''`) + "'")

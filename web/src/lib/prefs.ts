@@ -2,11 +2,11 @@ import { effect, signal, type Signal } from '@preact/signals'
 
 const head = 'muster.'
 
-/** A signal that this browser remembers. What is stored is checked by valid. */
-export function remembered<T>(name: string, usual: T, valid: (v: unknown) => v is T): Signal<T> {
+/** A signal that this browser remembers, or this tab alone. What is stored is checked by valid. */
+export function remembered<T>(name: string, usual: T, valid: (v: unknown) => v is T, where: () => Storage = () => localStorage): Signal<T> {
   let first = usual
   try {
-    const text = localStorage.getItem(head + name)
+    const text = where().getItem(head + name)
     const v: unknown = text === null ? undefined : JSON.parse(text)
     if (valid(v)) first = v
   } catch {
@@ -21,7 +21,7 @@ export function remembered<T>(name: string, usual: T, valid: (v: unknown) => v i
       return
     }
     try {
-      localStorage.setItem(head + name, JSON.stringify(v))
+      where().setItem(head + name, JSON.stringify(v))
     } catch {
       // It holds until the page is closed.
     }
@@ -54,6 +54,11 @@ export type Dialect = (typeof dialects)[number]
 
 /** In whose words states are said. */
 export const dialect = remembered<Dialect>('dialect', 'native', oneOf(...dialects))
+
+/** The language of the texts: system is the browser's. */
+export const languages = ['system', 'en', 'de'] as const
+export type Language = (typeof languages)[number]
+export const language = remembered<Language>('language', 'system', oneOf(...languages))
 
 /** What people call each dialect. */
 export const dialectNames: Record<Dialect, string> = {

@@ -5,6 +5,7 @@ import type { Lifecycle, Transition, TransitionList, Word, Workload } from '../a
 import { dialect } from '../lib/prefs'
 import { useLive } from './fetch'
 import { rowNamed } from './store'
+import { phrase, T } from '../texts'
 
 /** Words of the chosen dialect; none in our own, or as long as they have not come. */
 export const vocabulary = signal<Word[]>([])
@@ -32,12 +33,12 @@ export const colourOf = (status: string): string => entry(status)?.color ?? ''
 /** What a word of the chosen dialect says of why: a reason, the number that the platform has for the word, and whether it says that resources are held. */
 export function wordWhy(status: string | undefined, reason: string | undefined): string {
   const word = entry(status)
-  return [reason, word?.code !== undefined && 'code ' + word.code, word?.resources && 'resources: ' + word.resources].filter(Boolean).join(', ')
+  return [reason, word?.code !== undefined && phrase(T.$codeCode, { code: word.code }), word?.resources && phrase(T.$resourcesResources, { resources: word.resources })].filter(Boolean).join(', ')
 }
 
 /** The words that the chosen dialect may say of a phase, with their codes. */
 export const wordsOf = (phase: string): string[] =>
-  vocabulary.value.filter((w) => w.phases.includes(phase)).map((w) => w.status + (w.code === undefined ? '' : ` (code ${w.code})`))
+  vocabulary.value.filter((w) => w.phases.includes(phase)).map((w) => w.status + (w.code === undefined ? '' : phrase(T.$codeCode2, { code: w.code })))
 
 /** The history of a workload with the words of the chosen dialect, once they have come. */
 export function useHistory(w: Workload): Transition[] {

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { bound } from '../lib/keys'
 import { Keys } from '../ui/basics'
 import { Dialog } from '../ui/overlay'
+import { T } from '../texts'
 
 export const helpOpen = signal(false)
 
@@ -13,10 +14,10 @@ export function Help() {
   const here = all.filter((b) => !b.keys.startsWith('g '))
   const list = (bs: typeof all) => <dl class="keylist">{bs.map((b) => <div key={b.keys}><dt><Keys of={b.keys} /></dt><dd>{b.does}</dd></div>)}</dl>
   return (
-    <Dialog title="Keys" close={() => (helpOpen.value = false)}>
+    <Dialog title={T.$keyboardShortcuts} close={() => (helpOpen.value = false)}>
       <div class="help">
-        <section><h3>Here</h3>{list(here)}</section>
-        <section><h3>Go to</h3>{list(going)}</section>
+        <section><h3>{T.$onThisPage}</h3>{list(here)}</section>
+        <section><h3>{T.$goTo}</h3>{list(going)}</section>
       </div>
     </Dialog>
   )

@@ -4,6 +4,7 @@ import type { Login as LoginBody } from '../api/types'
 import { href } from '../lib/router'
 import { tellSession } from '../live/stream'
 import { Button, sentence, useTitle } from '../ui/basics'
+import { phrase, T } from '../texts'
 
 /** Where to go once the browser is let in: back to where it was. */
 function back(): string {
@@ -20,7 +21,7 @@ export function Login() {
   const [error, setError] = useState<ApiError | null>(null)
   const [busy, setBusy] = useState(false)
   const field = useRef<HTMLInputElement>(null)
-  useTitle('Log in')
+  useTitle(T.$signIn)
   const submit = async (body: LoginBody): Promise<void> => {
     setBusy(true)
     setError(null)
@@ -44,12 +45,12 @@ export function Login() {
     <main class="login" id="main">
       <form class="login-card" onSubmit={(e) => { e.preventDefault(); void submit({ token: field.current!.value.trim() }) }}>
         <svg width="40" height="40" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" class="brand-tile" /><path d="M7 23V10l9 8 9-8v13" class="brand-line" /></svg>
-        <h1>Log in to Muster</h1>
-        <p>On the server’s machine, run <code>muster ui</code> and open the link that it prints. Or give the server’s token:</p>
-        <label for="token">Token</label>
+        <h1>{T.$signInToMuster}</h1>
+        <p>{phrase(T.$onTheServersMachineRunCode, { code: <code>muster ui</code> })}</p>
+        <label for="token">{T.$token}</label>
         <input id="token" ref={field} type="password" autocomplete="current-password" required disabled={busy} autoFocus aria-describedby={error ? 'login-error' : undefined} aria-invalid={!!error} />
         {error && <p class="login-error" id="login-error" role="alert">{sentence(error.message)}. <span class="muted">{sentence(error.hint)}</span></p>}
-        <Button kind="main" type="submit" disabled={busy}>{busy ? 'One moment' : 'Log in'}</Button>
+        <Button kind="main" type="submit" disabled={busy}>{busy ? T.$signingIn : T.$signIn}</Button>
       </form>
     </main>
   )

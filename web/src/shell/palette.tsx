@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ComponentChildren } from 'preact'
-import { dialect, dialectNames, dialects, theme } from '../lib/prefs'
+import { dialect, dialectNames, dialects } from '../lib/prefs'
+import { languageChoices, themeChoices } from './choices'
 import { go, workloadPath } from '../lib/router'
 import { allRows } from '../live/store'
 import { Icon, type IconName } from '../ui/icons'
@@ -9,6 +10,7 @@ import { Dialog } from '../ui/overlay'
 import { Status } from '../ui/status'
 import { helpOpen } from './help'
 import { places } from './shell'
+import { phrase, T } from '../texts'
 
 export const paletteOpen = signal(false)
 
@@ -32,10 +34,11 @@ export function score(text: string, want: string): number {
 
 function items(want: string): Item[] {
   const fixed: Item[] = [
-    ...places.map((s): Item => ({ id: 'go-' + s.path, label: 'Go to ' + s.nav!.label, icon: s.nav!.icon, run: () => go(s.path) })),
-    ...(['light', 'dark', 'system'] as const).map((t): Item => ({ id: 'theme-' + t, label: 'Theme: ' + t, icon: t === 'dark' ? 'moon' : t === 'light' ? 'sun' : 'screen', run: () => (theme.value = t) })),
-    ...dialects.map((d): Item => ({ id: 'dialect-' + d, label: 'Words of ' + dialectNames[d], icon: 'info', run: () => (dialect.value = d) })),
-    { id: 'keys', label: 'Keys', icon: 'keyboard', run: () => (helpOpen.value = true) },
+    ...places.map((s): Item => ({ id: 'go-' + s.path, label: phrase(T.$goToLabel, { label: s.nav!.label }), icon: s.nav!.icon, run: () => go(s.path) })),
+    ...themeChoices().map((c): Item => ({ ...c, id: 'theme-' + c.id, label: phrase(T.$themeTheme, { theme: c.label }) })),
+    ...languageChoices().map((c): Item => ({ ...c, id: 'language-' + c.id, label: phrase(T.$languageName, { name: c.label }) })),
+    ...dialects.map((d): Item => ({ id: 'dialect-' + d, label: phrase(T.$wordsOfDialectNames, { dialectNames: dialectNames[d] }), icon: 'info', run: () => (dialect.value = d) })),
+    { id: 'keys', label: T.$keyboardShortcuts, icon: 'keyboard', run: () => (helpOpen.value = true) },
   ]
   if (!want) {
     const recent = allRows().sort((a, b) => b.number - a.number).slice(0, 5)
@@ -70,10 +73,10 @@ export function Palette() {
     list.current?.children[at]?.scrollIntoView({ block: 'nearest' })
   }, [at])
   return (
-    <Dialog title="Find" close={close} bare class="palette">
+    <Dialog title={T.$find} close={close} bare class="palette">
       <div class="palette-field">
         <Icon name="search" />
-        <input type="text" autoFocus value={text} placeholder="A workload, a place, something to do" aria-label="Find" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={all[at] ? 'palette-' + at : undefined}
+        <input type="text" autoFocus value={text} placeholder={T.$workloadPageOrAction} aria-label={T.$find} role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={all[at] ? 'palette-' + at : undefined}
           spellcheck={false} autocomplete="off"
           onInput={(e) => { setText(e.currentTarget.value); setAt(0) }}
           onKeyDown={(e) => {
@@ -84,13 +87,13 @@ export function Palette() {
             e.preventDefault()
           }} />
       </div>
-      <ul class="palette-list" role="listbox" id="palette-list" aria-label="Found" ref={list}>
+      <ul class="palette-list" role="listbox" id="palette-list" aria-label={T.$results} ref={list}>
         {all.map((i, n) => (
           <li key={i.id} id={'palette-' + n} role="option" aria-selected={n === at} onMouseMove={() => at !== n && setAt(n)} onClick={() => run(i)}>
             <Icon name={i.icon} /><span class="palette-label">{i.label}</span>{i.hint && <span class="palette-hint">{i.hint}</span>}
           </li>
         ))}
-        {all.length === 0 && <li class="palette-none" role="presentation">Nothing fits “{text}”</li>}
+        {all.length === 0 && <li class="palette-none" role="presentation">{phrase(T.$noMatchesForText, { text })}</li>}
       </ul>
     </Dialog>
   )

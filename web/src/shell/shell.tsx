@@ -11,9 +11,11 @@ import type { Screen } from '../screen'
 import { Button, Empty, Keys, Link, Page, useTitle } from '../ui/basics'
 import { Icon, type IconName } from '../ui/icons'
 import { complain, Menu, Overlays } from '../ui/overlay'
+import { languageChoices, themeChoices, themeNames } from './choices'
 import { Help, helpOpen } from './help'
-import { LiveBadge } from './live'
+import { LiveBadge, LostBar } from './live'
 import { Palette, paletteOpen } from './palette'
+import { phrase, T } from '../texts'
 
 /** The screens that have a place in the navigation, in its order. */
 export const places = screens.filter((s) => s.nav).sort((a, b) => a.nav!.order - b.nav!.order)
@@ -42,33 +44,34 @@ export async function logOut(): Promise<void> {
     tellSession()
     location.reload()
   } catch (e) {
-    complain(e, 'Not logged out')
+    complain(e, T.$couldNotSignOut)
   }
 }
 
 export function Shell() {
   const at = found()
   const [screen, params] = at ?? [null, {}]
-  const title = screen ? screen.title(params) : 'Not found'
+  const title = screen ? screen.title(params) : T.$notFound
   useTitle(title)
   useEffect(() => {
     navOpen.value = false
   }, [place.value.path])
   useEffect(() => bind(
-    { keys: '?', does: 'Keys', run: () => (helpOpen.value = true) },
-    { keys: 'mod+k', does: 'Go anywhere, do anything', inFields: true, run: () => (paletteOpen.value = !paletteOpen.value) },
-    { keys: 't', does: 'Light, dark, or as the system', run: turnTheme },
-    { keys: 'g r', does: 'Workloads', run: () => go('workloads') }, // runs, as others call them
+    { keys: '?', does: T.$keyboardShortcuts, run: () => (helpOpen.value = true) },
+    { keys: 'mod+k', does: T.$searchPagesAndActions, inFields: true, run: () => (paletteOpen.value = !paletteOpen.value) },
+    { keys: 't', does: T.$switchTheme, run: turnTheme },
+    { keys: 'g r', does: T.$workloads, run: () => go('workloads') }, // runs, as others call them
     ...places.map((s) => ({ keys: 'g ' + s.nav!.key, does: s.nav!.label, run: () => go(s.path) })),
   ), [])
   const key = screen ? screen.path + '|' + Object.values(params).join('/') : 'none'
   return (
     <div class="shell" data-nav={navOpen.value ? 'open' : undefined}>
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus() }}>Skip to the content</a>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById('main')?.focus() }}>{T.$skipToContent}</a>
       <TopBar />
       <Nav chosen={screen?.path.split('/')[0] ?? ''} />
       <div class="scrim" onClick={() => (navOpen.value = false)} />
-      {outdated.value && <div class="notice" role="status">The server has a new version. <button type="button" onClick={() => location.reload()}>Reload</button></div>}
+      {outdated.value && <div class="notice" role="status">{phrase(T.$theServerHasBeenUpdated, { button: <button type="button" onClick={() => location.reload()}>{T.$reload}</button> })}</div>}
+      <LostBar />
       {screen ? <screen.view key={key} params={params} query={query.value} /> : <NotFound />}
       {paletteOpen.value && <Palette />}
       {helpOpen.value && <Help />}
@@ -79,8 +82,8 @@ export function Shell() {
 
 function NotFound() {
   return (
-    <Page title="Not found">
-      <Empty icon="search" title={'There is nothing at ' + (place.value.path || '/')}><Link to="workloads">To the workloads</Link></Empty>
+    <Page title={T.$notFound}>
+      <Empty icon="search" title={phrase(T.$nothingAtPath, { path: (place.value.path || '/') })}><Link to="workloads">{T.$showWorkloads}</Link></Empty>
     </Page>
   )
 }
@@ -88,7 +91,7 @@ function NotFound() {
 function TopBar() {
   return (
     <header class="topbar">
-      <Button kind="quiet" icon="menu" aria-label="Navigation" aria-expanded={navOpen.value} onClick={() => (navOpen.value = !navOpen.value)} />
+      <Button kind="quiet" icon="menu" aria-label={T.$navigation} aria-expanded={navOpen.value} onClick={() => (navOpen.value = !navOpen.value)} />
       <Brand />
       <LiveBadge />
     </header>
@@ -96,7 +99,7 @@ function TopBar() {
 }
 
 const Brand = () => (
-  <Link to="workloads" class="brand" aria-label="Muster, to the workloads">
+  <Link to="workloads" class="brand" aria-label={T.$musterShowWorkloads}>
     <svg width="22" height="22" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" class="brand-tile" /><path d="M7 23V10l9 8 9-8v13" class="brand-line" /></svg>
     <span>Muster</span>
   </Link>
@@ -106,10 +109,10 @@ function Nav({ chosen }: { chosen: string }) {
   const box = useRef<HTMLElement>(null)
   let group = ''
   return (
-    <nav class="nav" aria-label="Main" ref={box}>
+    <nav class="nav" aria-label={T.$main} ref={box}>
       <Brand />
       <button type="button" class="nav-find" onClick={() => (paletteOpen.value = true)} aria-haspopup="dialog">
-        <Icon name="search" /><span>Find</span><Keys of="mod+k" />
+        <Icon name="search" /><span>{T.$find}</span><Keys of="mod+k" />
       </button>
       <ul>
         {places.map((s) => {
@@ -129,16 +132,14 @@ function Nav({ chosen }: { chosen: string }) {
       <div class="nav-foot">
         <LiveBadge />
         <div class="nav-tools">
-          <Menu kind="quiet" align="start" icon={themeIcons[theme.value]} label={'Theme: ' + theme.value} items={(['system', 'light', 'dark'] as const).map((t) => ({
-            label: t === 'system' ? 'As the system' : t === 'light' ? 'Light' : 'Dark', checked: theme.value === t, run: () => (theme.value = t),
-          }))} />
-          <Menu kind="quiet" align="start" icon="info" label="Words for states" items={[{ head: true, label: 'Say states in the words of' }, ...dialects.map((d) => ({
+          <Menu kind="quiet" align="start" icon={themeIcons[theme.value]} label={phrase(T.$themeTheme, { theme: themeNames[theme.value] })} items={themeChoices().map(({ label, checked, run }) => ({ label, checked, run }))} />
+          <Menu kind="quiet" align="start" icon="info" label={T.$statusVocabulary} items={[{ head: true, label: T.$language }, ...languageChoices().map(({ label, checked, run }) => ({ label, checked, run })), { head: true, label: T.$showStatusesInTheWordsOf }, ...dialects.map((d) => ({
             label: dialectNames[d], checked: dialect.value === d, run: () => (dialect.value = d),
           }))]} />
-          <Button kind="quiet" icon="keyboard" aria-label="Keys" onClick={() => (helpOpen.value = true)} />
-          {session.value?.by === 'browser' && <Button kind="quiet" icon="exit" aria-label="Log out" onClick={() => void logOut()} />}
+          <Button kind="quiet" icon="keyboard" aria-label={T.$keyboardShortcuts} onClick={() => (helpOpen.value = true)} />
+          {session.value?.by === 'browser' && <Button kind="quiet" icon="exit" aria-label={T.$signOut} onClick={() => void logOut()} />}
         </div>
-        {session.value && <div class="nav-user" title={'Muster ' + session.value.version}><Icon name="person" /><span>{session.value.user === 'token' ? 'owner' : session.value.user}</span></div>}
+        {session.value && <div class="nav-user" title={'Muster ' + session.value.version}><Icon name="person" /><span>{session.value.user === 'token' ? T.$ownerLower : session.value.user}</span></div>}
       </div>
     </nav>
   )

@@ -5,6 +5,7 @@ import { asError, type ApiError } from '../api/client'
 import { Button, sentence } from './basics'
 import { CopyAs, type Said } from './copyas'
 import { Dialog, over } from './overlay'
+import { phrase, T } from '../texts'
 
 export type Values = Record<string, string>
 
@@ -42,7 +43,7 @@ export function Ask({ title, text, inputs, first = {}, yes, act, close, refuse, 
   const [busy, setBusy] = useState(false)
   const shown = inputs(v)
   const missing = shown.find((i) => i.required && !v[i.name]?.trim())
-  const no = missing ? `${sentence(missing.label ?? missing.name)} is missing` : refuse?.(v)
+  const no = missing ? phrase(T.$nameIsMissing, { name: sentence(missing.label ?? missing.name) }) : refuse?.(v)
   const fields = error?.fields ?? []
   const mine = (i: Input): string => fields.filter((f) => f.path.replace(/^body\./, '').split(/[.[]/)[0] === i.name || f.path === i.name).map((f) => sentence(f.problem) + (f.hint ? '; ' + f.hint : '')).join('. ')
   const act1 = async (): Promise<void> => {
@@ -62,7 +63,7 @@ export function Ask({ title, text, inputs, first = {}, yes, act, close, refuse, 
         {text && <p class="muted">{text}</p>}
         <div class="ask-fields">{shown.map((i) => <One key={i.name} i={i} value={v[i.name] ?? ''} set={(x) => setV({ ...v, [i.name]: x })} bad={mine(i)} />)}</div>
         {error && !shown.some((i) => mine(i)) && <p class="field-bad" role="alert">{sentence(error.message)}{error.hint && <> {sentence(error.hint)}</>}</p>}
-        <footer class="dialog-foot">{said && !no && <CopyAs of={() => said(v)} />}<Button onClick={close}>Cancel</Button><Button type="submit" kind="main" refused={no ?? (busy ? 'It is being sent' : undefined)}>{yes}</Button></footer>
+        <footer class="dialog-foot">{said && !no && <CopyAs of={() => said(v)} />}<Button onClick={close}>{T.$cancel}</Button><Button type="submit" kind="main" refused={no ?? (busy ? T.$sending : undefined)}>{yes}</Button></footer>
       </form>
     </Dialog>
   )

@@ -2,10 +2,11 @@
 import type { ButtonHTMLAttributes, AnchorHTMLAttributes, ComponentChildren, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/client'
-import { useTicking } from '../lib/clock'
-import { ago, exact } from '../lib/format'
+import { present, useTicking } from '../lib/clock'
+import { ago, exact, localTimes } from '../lib/format'
 import { go, href, place, plainClick } from '../lib/router'
 import { Icon, type IconName } from './icons'
+import { T } from '../texts'
 
 type ButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'icon'> & {
   icon?: IconName
@@ -119,14 +120,14 @@ export function Failure({ error, again }: { error: ApiError; again?: () => void 
         <p class="failure-title">{sentence(error.message)}</p>
         {(error.fields ?? []).length > 1 && <ul>{(error.fields ?? []).map((f) => <li key={f.path}><code>{f.path}</code> {f.problem}</li>)}</ul>}
         {error.hint && <p class="muted">{sentence(error.hint)}</p>}
-        {again && <Button onClick={again} icon="restart">Try again</Button>}
+        {again && <Button onClick={again} icon="restart">{T.$retry}</Button>}
       </div>
     </div>
   )
 }
 
 /** Text with a capital at its begin. */
-export const sentence = (s: string): string => s.charAt(0).toUpperCase() + s.slice(1)
+export const sentence = (s: string): string => localTimes(s.charAt(0).toUpperCase() + s.slice(1), present())
 
 /** Tabs, whose choice is kept in the address. */
 export function Tabs({ label, tabs, chosen, to }: { label: string; tabs: { id: string; title: string; note?: ComponentChildren }[]; chosen: string; to: (id: string) => string }) {

@@ -4,6 +4,7 @@ import { shell } from '../lib/format'
 import { session } from '../live/store'
 import { Button } from './basics'
 import { copy, Dialog } from './overlay'
+import { T } from '../texts'
 
 /** The same thing said in three languages. */
 export interface Said { cli: string; python: string; curl: string }
@@ -19,15 +20,15 @@ export function curl(path: string, o: { method?: string; json?: unknown } = {}):
   return parts.join(' \\\n  ')
 }
 
-const languages = [['cli', 'Shell'], ['python', 'Python'], ['curl', 'curl']] as const
+const languages = [['cli', T.$shell], ['python', 'Python'], ['curl', 'curl']] as const
 
 /** A button that shows how to do by command what the page shows or does. */
 export function CopyAs({ of }: { of: () => Said }) {
   const [open, setOpen] = useState(false)
   return (
     <>
-      <Button icon="code" onClick={() => setOpen(true)} aria-haspopup="dialog" aria-label="Copy as a command">Copy as</Button>
-      {open && <Dialog title="The same by command" close={() => setOpen(false)} class="copyas"><Commands said={of()} /></Dialog>}
+      <Button icon="code" onClick={() => setOpen(true)} aria-haspopup="dialog" aria-label={T.$copyAsACommand}>{T.$copyAs}</Button>
+      {open && <Dialog title={T.$equivalentCommand} close={() => setOpen(false)} class="copyas"><Commands said={of()} /></Dialog>}
     </>
   )
 }
@@ -37,11 +38,11 @@ export function Commands({ said }: { said: Said }) {
   const [which, choose] = useState<keyof Said>('cli')
   return (
     <>
-      <div class="segments" role="group" aria-label="Language">
+      <div class="segments" role="group" aria-label={T.$language}>
         {languages.map(([id, name]) => <button key={id} type="button" aria-pressed={which === id} onClick={() => choose(id)}>{name}</button>)}
       </div>
-      <pre class="code" tabIndex={0} aria-label="Command"><code>{said[which]}</code></pre>
-      <footer class="dialog-foot"><Button kind="main" icon="copy" onClick={() => void copy(said[which])}>Copy</Button></footer>
+      <pre class="code" tabIndex={0} aria-label={T.$command}><code>{said[which]}</code></pre>
+      <footer class="dialog-foot"><Button kind="main" icon="copy" onClick={() => void copy(said[which])}>{T.$copy}</Button></footer>
     </>
   )
 }

@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useKeys } from '../lib/keys'
 import { Keys } from './basics'
 import { Icon } from './icons'
+import { T } from '../texts'
 
 export interface Field { name: string; about: string; values?: () => string[] }
 
@@ -36,7 +37,7 @@ export function FilterBar({ value, onChange, fields, placeholder }: { value: str
   useEffect(() => {
     if (document.activeElement !== input.current || value === '') setText(value)
   }, [value])
-  useKeys(() => [{ keys: '/', does: 'Filter', run: () => { input.current?.focus(); input.current?.select() } }])
+  useKeys(() => [{ keys: '/', does: T.$filter, run: () => { input.current?.focus(); input.current?.select() } }])
 
   const wordAt = (): [number, number] => {
     const el = input.current!
@@ -72,7 +73,7 @@ export function FilterBar({ value, onChange, fields, placeholder }: { value: str
   return (
     <div class="filter" role="search">
       <Icon name="search" />
-      <input ref={input} type="text" value={text} placeholder={placeholder} spellcheck={false} autocomplete="off" aria-label="Filter"
+      <input ref={input} type="text" value={text} placeholder={placeholder} spellcheck={false} autocomplete="off" aria-label={T.$filter2}
         role="combobox" aria-expanded={open} aria-controls={id} aria-autocomplete="list" aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined}
         onInput={(e) => { set(e.currentTarget.value); propose() }}
         onFocus={propose} onClick={propose} onBlur={() => setTimeout(() => setList([]), 120)}
@@ -92,9 +93,9 @@ export function FilterBar({ value, onChange, fields, placeholder }: { value: str
           e.preventDefault()
           e.stopPropagation()
         }} />
-      {text ? <button type="button" class="filter-clear" aria-label="Clear the filter" onClick={() => { clearTimeout(timer.current); setText(''); onChange('') }}><Icon name="close" size={14} /></button> : <Keys of="/" />}
+      {text ? <button type="button" class="filter-clear" aria-label={T.$clearFilter} onClick={() => { clearTimeout(timer.current); setText(''); onChange('') }}><Icon name="close" size={14} /></button> : <Keys of="/" />}
       {open && (
-        <ul class="proposals" role="listbox" id={id} aria-label="Proposals">
+        <ul class="proposals" role="listbox" id={id} aria-label={T.$suggestions}>
           {list.map((p, i) => (
             <li key={p.text} id={`${id}-${i}`} role="option" aria-selected={i === at} onMouseDown={(e) => { e.preventDefault(); take(p) }}>
               <code>{p.text}</code><span>{p.about}</span>

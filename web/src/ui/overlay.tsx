@@ -5,6 +5,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { asError } from '../api/client'
 import { Button, sentence } from './basics'
 import { Icon, type IconName } from './icons'
+import { T } from '../texts'
 
 /** A dialog over the page. The browser keeps the focus in it, and Esc closes it. */
 export function Dialog({ title, close, children, class: more = '', bare = false }: { title: string; close: () => void; children: ComponentChildren; class?: string; bare?: boolean }) {
@@ -24,7 +25,7 @@ export function Dialog({ title, close, children, class: more = '', bare = false 
       onClose={close} onCancel={(e) => { e.preventDefault(); close() }}
       onMouseDown={(e) => { if (e.target === ref.current) close() }}>
       <div class="dialog-body">
-        {!bare && <header class="dialog-head"><h2 id={id}>{title}</h2><Button kind="quiet" icon="close" aria-label="Close" onClick={close} /></header>}
+        {!bare && <header class="dialog-head"><h2 id={id}>{title}</h2><Button kind="quiet" icon="close" aria-label={T.$close} onClick={close} /></header>}
         {children}
       </div>
     </dialog>
@@ -66,12 +67,12 @@ export function complain(e: unknown, what = ''): void {
 }
 
 /** Puts text on the clipboard. */
-export async function copy(text: string, what = 'Copied'): Promise<void> {
+export async function copy(text: string, what: string = T.$copied): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
     toast(what)
   } catch {
-    toast('The browser does not allow copying here', { bad: true })
+    toast(T.$theBrowserDoesNotAllow, { bad: true })
   }
 }
 
@@ -88,7 +89,7 @@ export function Overlays() {
         <Dialog title={q.title} close={() => q.answer(false)}>
           <div class="dialog-text">{q.text}</div>
           <footer class="dialog-foot">
-            <Button onClick={() => q.answer(false)} autoFocus={q.danger}>Cancel</Button>
+            <Button onClick={() => q.answer(false)} autoFocus={q.danger}>{T.$cancel}</Button>
             <Button kind={q.danger ? 'danger' : 'main'} onClick={() => q.answer(true)} autoFocus={!q.danger}>{q.yes}</Button>
           </footer>
         </Dialog>
@@ -99,7 +100,7 @@ export function Overlays() {
             <Icon name={t.bad ? 'warning' : 'tick'} />
             <div class="toast-text">{t.text}</div>
             {t.action && <Button kind="quiet" onClick={() => { t.action!.run(); drop(t.id) }}>{t.action.label}</Button>}
-            <Button kind="quiet" icon="close" aria-label="Close" onClick={() => drop(t.id)} />
+            <Button kind="quiet" icon="close" aria-label={T.$close} onClick={() => drop(t.id)} />
           </div>
         ))}
       </div>

@@ -8,6 +8,7 @@ import type { MetricSeries } from '../api/types'
 import { now } from '../lib/clock'
 import { moment } from '../lib/format'
 import { useWidth } from './basics'
+import { locale, phrase, T } from '../texts'
 
 /** strong: to be seen before all others. A look is for lines that are not told apart by their colour alone. */
 export interface Line { id: string; name: string; values: (number | null)[]; strong?: boolean; look?: Look }
@@ -47,7 +48,7 @@ export function times(from: number, to: number, width: number): number[] {
 /** A time as short as the length of the whole allows. */
 export function mark(t: number, length: number): string {
   const d = new Date(t)
-  if (length > days) return d.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })
+  if (length > days) return d.toLocaleDateString(locale, { day: 'numeric', month: 'short' })
   const two = (n: number): string => String(n).padStart(2, '0')
   return `${two(d.getHours())}:${two(d.getMinutes())}${length < 300_000 ? ':' + two(d.getSeconds()) : ''}`
 }
@@ -94,14 +95,14 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
   const xt = (t: number): number => left + ((t - from) / (to - from)) * room
   const many = band && lines.length > 8
   const at = cross.value !== null && cross.value >= from && cross.value < to ? Math.floor((cross.value - from) / 1000 / step) : -1
-  const drawn = many ? lines.filter((l) => l.strong || shown?.has(l.id)) : lines
-  const rows = at < 0 ? [] : (many ? [...summary(lines, at), ...drawn.map((l): [Line, number | null] => [l, l.values[at] ?? null])] : drawn.map((l): [Line, number | null] => [l, l.values[at] ?? null]))
+  const drawn = many ? [middle(lines, count), ...lines.filter((l) => l.strong || shown?.has(l.id))] : lines
+  const rows = at < 0 ? [] : (many ? [...summary(lines, at), ...drawn.slice(1).map((l): [Line, number | null] => [l, l.values[at] ?? null])] : drawn.map((l): [Line, number | null] => [l, l.values[at] ?? null]))
     .filter((r): r is [Line, number] => r[1] !== null).slice(0, 9)
   const dye = (l: Line) => (l.look ? { 'data-look': l.look } : { 'data-l': l.strong ? 'bad' : lines.indexOf(l) % 8 })
   const when = moment(from + at * step * 1000, now.peek())
   const near = at < 0 ? [] : noted.filter((m) => Math.abs(xt(m.at) - x(at)) <= Math.max(6, room / Math.max(1, count) / 2))
   return (
-    <div class="plot-frame" ref={box} role="group" tabIndex={0} aria-label={label + '; arrow keys read it'} onPointerLeave={() => (cross.value = null)} onBlur={() => (cross.value = null)}
+    <div class="plot-frame" ref={box} role="group" tabIndex={0} aria-label={phrase(T.$labelUseTheArrowKeysToRead, { label })} onPointerLeave={() => (cross.value = null)} onBlur={() => (cross.value = null)}
       onKeyDown={(e) => {
         const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key]
         if (by) cross.value = from + (Math.max(0, Math.min(count - 1, (at < 0 ? count : at) + by)) + 0.5) * step * 1000
@@ -115,7 +116,7 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
         cross.value = px >= 0 && px <= room ? from + (px / room) * (to - from) : null
       }}>
       {width > 0 && (
-        <svg width={width} height={height} role="img" aria-label={label + '; the table below says the same'}>
+        <svg width={width} height={height} role="img" aria-label={phrase(T.$labelTheTableBelowShowsThe, { label })}>
           {Array.from({ length: rules + 1 }, (_, i) => (max / rules) * i).map((v) => (
             <g key={v} class="rule"><path d={`M${left} ${y(v)}H${left + room}`} /><text x={left - 7} y={y(v) + 4} text-anchor="end">{format(v, max / rules)}</text></g>
           ))}
@@ -142,16 +143,19 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
           {rows.map(([l, v]) => <div key={l.id}><span>{l.name}</span><span>{format(v)}</span></div>)}
         </div>
       )}
-      <span class="sr" role="status">{at >= 0 && document.activeElement === box.current && `${when}: ${[...near.map((m) => m.text), ...rows.map(([l, v]) => `${l.name} ${format(v)}`)].join(', ') || 'nobody looked'}`}</span>
+      <span class="sr" role="status">{at >= 0 && document.activeElement === box.current && `${when}: ${[...near.map((m) => m.text), ...rows.map(([l, v]) => `${l.name} ${format(v)}`)].join(', ') || T.$notMeasured}`}</span>
     </div>
   )
 }
+
+/** A line through the medians: what is seen where ranks are in step and their range has no width. */
+const middle = (lines: Line[], count: number): Line => ({ id: 'median', name: T.$median, look: 'main', values: Array.from({ length: count }, (_, i) => summary(lines, i)[1]![1]) })
 
 /** Least, middle and most of all lines at one step. */
 function summary(lines: Line[], at: number): [Line, number | null][] {
   const all = lines.map((l) => l.values[at] ?? null).filter((v): v is number => v !== null).sort((a, b) => a - b)
   const of = (id: string, name: string, v: number | undefined): [Line, number | null] => [{ id, name, values: [] }, v ?? null]
-  return [of('most', 'most', all[all.length - 1]), of('median', 'median', all[all.length >> 1]), of('least', 'least', all[0])]
+  return [of('most', T.$most, all[all.length - 1]), of('median', T.$median, all[all.length >> 1]), of('least', T.$least, all[0])]
 }
 
 /** The outline of what lines fill. */
@@ -186,13 +190,13 @@ export const stretches = ['15m', '1h', '6h', '24h'] as const
 
 /** Buttons that choose one; it is kept by whoever shows them. */
 export function Stretches({ chosen, choose }: { chosen: string; choose: (s: string) => void }) {
-  return <div class="segments small" role="group" aria-label="Stretch of time">{stretches.map((s) => <button key={s} type="button" aria-pressed={s === chosen} onClick={() => choose(s)}>{s}</button>)}</div>
+  return <div class="segments small" role="group" aria-label={T.$timeRange}>{stretches.map((s) => <button key={s} type="button" aria-pressed={s === chosen} onClick={() => choose(s)}>{s}</button>)}</div>
 }
 
 /** What the lines or parts are, each to be looked at alone. */
 export function Key({ of, chosen, choose, stroke = false }: { of: { id: string; name: string; strong?: boolean | undefined }[]; chosen: ReadonlySet<string>; choose: (id: string) => void; stroke?: boolean }) {
   return (
-    <div class="plot-key" role="group" aria-label="Lines">
+    <div class="plot-key" role="group" aria-label={T.$lines}>
       {of.map((o, i) => (
         <button key={o.id} type="button" aria-pressed={chosen.has(o.id)} onClick={() => choose(o.id)} data-l={o.strong ? 'bad' : i % 8}><i class={stroke ? 'swatch stroke' : 'swatch'} aria-hidden="true" />{o.name}</button>
       ))}
@@ -205,7 +209,7 @@ export function Twin({ label, head, rows, children }: { label: string; head: str
   const id = useId()
   return (
     <details class="twin">
-      <summary id={id}>As a table</summary>
+      <summary id={id}>{T.$asATable}</summary>
       {children}
       <div class="scroll-x" tabIndex={0} role="region" aria-label={label}>
         <table class="plain"><thead><tr>{head.map((h, i) => <th key={h} scope="col" class={i > 0 ? 'end' : ''}>{h}</th>)}</tr></thead>

@@ -2,10 +2,11 @@
 import './quotabar.css'
 import type { Standing, Use } from '../api/types'
 import { bytes, gpus } from '../lib/format'
+import { phrase, T } from '../texts'
 
 export type Resource = 'gpu' | 'cpu' | 'memory'
 
-export const resourceNames: Record<Resource, string> = { gpu: 'GPUs', cpu: 'Cores', memory: 'Memory' }
+export const resourceNames: Record<Resource, string> = { gpu: T.$gpus, cpu: T.$cores, memory: T.$memory }
 
 /** An amount of a resource; undefined is no bound. */
 export const amount = (r: Resource, n: number | undefined): string => (n === undefined ? '∞' : r === 'memory' ? bytes(n) : gpus(n))
@@ -24,12 +25,12 @@ export function lentBy(s: Standing, r: Resource, all: Standing[]): number {
 
 /** What a bar says, in words. */
 export function quotaWords(r: Resource, u: Use, lent: number): string {
-  const parts = [`${amount(r, u.used)} used of ${u.guaranteed === undefined ? 'any number' : amount(r, u.guaranteed) + ' guaranteed'}`]
-  if (u.reserved > 0) parts.push(amount(r, u.reserved) + ' reserved')
-  if (u.over > 0) parts.push(amount(r, u.over) + ' borrowed')
-  if (lent > 0) parts.push(amount(r, lent) + ' lent')
-  if (u.limit !== undefined) parts.push('limit ' + amount(r, u.limit))
-  parts.push('due at present ' + amount(r, u.fairShare))
+  const parts = [phrase(T.$usedUsedOfMore, { used: amount(r, u.used), more: u.guaranteed === undefined ? T.$unlimited : phrase(T.$promisedGuaranteed, { promised: amount(r, u.guaranteed) }) })]
+  if (u.reserved > 0) parts.push(phrase(T.$reservedReserved2, { reserved: amount(r, u.reserved) }))
+  if (u.over > 0) parts.push(phrase(T.$overBorrowed, { over: amount(r, u.over) }))
+  if (lent > 0) parts.push(phrase(T.$lentLent, { lent: amount(r, lent) }))
+  if (u.limit !== undefined) parts.push(phrase(T.$limitLimit, { limit: amount(r, u.limit) }))
+  parts.push(phrase(T.$fairShareFairShare, { fairShare: amount(r, u.fairShare) }))
   return parts.join(', ')
 }
 
@@ -53,5 +54,5 @@ export function QuotaBar({ of: u, resource, scale, lent = 0 }: { of: Use; resour
 /** What the parts of bars mean. */
 export function QuotaKey() {
   const bit = (c: string, name: string) => <span key={c}><span class="quota-bar" aria-hidden="true"><span class={c} style={c === 'q-limit' || c === 'q-fair' ? { left: '50%' } : { left: 0, width: '100%' }} /></span>{name}</span>
-  return <div class="quota-key">{bit('q-own', 'used or reserved within the quota')}{bit('q-over', 'borrowed')}{bit('q-promised', 'guaranteed')}{bit('q-lent', 'lent')}{bit('q-limit', 'limit')}{bit('q-fair', 'due at present')}</div>
+  return <div class="quota-key">{bit('q-own', T.$usedOrReservedWithinThe)}{bit('q-over', T.$borrowedLower)}{bit('q-promised', T.$guaranteedLower)}{bit('q-lent', T.$lentLower)}{bit('q-limit', T.$limitLower)}{bit('q-fair', T.$fairShareLower)}</div>
 }

@@ -6,6 +6,7 @@ import { dialect } from '../lib/prefs'
 import { spoken, vocabulary, wordWhy } from '../live/words'
 import { Icon, type IconName } from './icons'
 import { lookOfWord } from './said'
+import { T } from '../texts'
 
 export type Tone = 'queued' | 'blocked' | 'starting' | 'running' | 'degraded' | 'stopping' | 'completed' | 'failed' | 'stopped' | 'preempted'
   | 'green' | 'orange' | 'blue' | 'grey' | 'red' | 'pale' // colours of other platforms
@@ -99,7 +100,7 @@ export function Status({ of, wait, plain = false }: { of: Stateful; wait?: Wait 
     <span class={'status ' + (plain ? 'plain' : '')} data-tone={tone} title={dialect.value === 'native' ? undefined : ours(of)}>
       <Icon name={icon} class={spins ? 'spins' : ''} size={14} />
       <span>{word(of)}</span>
-      {of.target && !foreign(of) && <span class="then"><span class="sr">then</span><span aria-hidden="true">→</span> {of.target}</span>}
+      {of.target && !foreign(of) && <span class="then"><span class="sr">{T.$thenLower}</span><span aria-hidden="true">→</span> {of.target}</span>}
     </span>
   )
 }

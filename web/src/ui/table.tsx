@@ -6,6 +6,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useKeys } from '../lib/keys'
 import { Icon } from './icons'
 import { useWidth } from './basics'
+import { T } from '../texts'
 
 export interface Column<T> {
   id: string
@@ -126,11 +127,11 @@ export function Table<T>(p: Props<T>) {
   }).current
   const at = (): T | undefined => (cursor >= 0 ? p.rows[cursor] : undefined)
   useKeys(() => [
-    { keys: 'j', does: 'Next row', run: () => goTo(cursor + 1) },
-    { keys: 'k', does: 'Previous row', run: () => goTo(Math.max(0, cursor - 1)) },
-    { keys: 'G', does: 'Last row', run: () => goTo(p.rows.length - 1) },
-    { keys: 'x', does: 'Choose the row', run: () => cursor >= 0 && toggle(cursor, false) },
-    { keys: 'enter', does: 'Open the row', run: () => at() && p.open(at()!) },
+    { keys: 'j', does: T.$nextRow, run: () => goTo(cursor + 1) },
+    { keys: 'k', does: T.$previousRow, run: () => goTo(Math.max(0, cursor - 1)) },
+    { keys: 'G', does: T.$lastRow, run: () => goTo(p.rows.length - 1) },
+    { keys: 'x', does: T.$selectRow, run: () => cursor >= 0 && toggle(cursor, false) },
+    { keys: 'enter', does: T.$openRow, run: () => at() && p.open(at()!) },
   ])
 
   const signature = fitted.map((f) => f.column.id).join()
@@ -167,7 +168,7 @@ export function Table<T>(p: Props<T>) {
           <tr aria-rowindex={1}>
             {choosing && (
               <th scope="col" class="check">
-                <input type="checkbox" aria-label="Choose all" checked={all} onChange={() => p.onChoose!(all ? new Set() : new Set(p.rows.map(p.keyOf)))} />
+                <input type="checkbox" aria-label={T.$selectAll} checked={all} onChange={() => p.onChoose!(all ? new Set() : new Set(p.rows.map(p.keyOf)))} />
               </th>
             )}
             {fitted.map(({ column: c }) => {
@@ -210,7 +211,7 @@ const TableRow = memo(
           if ((e.target as HTMLElement).closest('a,button,input,label') || getSelection()?.toString()) return
           open(row)
         }}>
-        {choosing && <td class="check"><input type="checkbox" aria-label="Choose" checked={chosen} onClick={(e) => toggle(index, e.shiftKey)} /></td>}
+        {choosing && <td class="check"><input type="checkbox" aria-label={T.$select} checked={chosen} onClick={(e) => toggle(index, e.shiftKey)} /></td>}
         {fitted.map(({ column: c }) => <td key={c.id} data-align={c.align} data-column={c.id}>{c.cell(row)}</td>)}
       </tr>
     )

@@ -2,6 +2,7 @@
 import './tile.css'
 import type { ComponentChildren } from 'preact'
 import { Link } from './basics'
+import { phrase, T } from '../texts'
 
 export interface TileProps { name: string; value: string; of?: string; note?: ComponentChildren; /** Where it leads. */ to?: string; tone?: string | undefined; children?: ComponentChildren }
 
@@ -9,7 +10,7 @@ export function Tile({ name, value, of, note, to, tone, children }: TileProps) {
   const inside = (
     <>
       <span class="tile-name">{name}</span>
-      <span class="tile-value">{value}{of && <small> of {of}</small>}</span>
+      <span class="tile-value">{value}{of && <small>{phrase(T.$ofTotal, { total: of })}</small>}</span>
       {children}
       {note && <span class="tile-note">{note}</span>}
     </>

@@ -5,18 +5,19 @@ import { plural, shell } from '../lib/format'
 import type { IconName } from '../ui/icons'
 import { ask, complain, toast } from '../ui/overlay'
 import { curl, type Said } from '../ui/copyas'
+import { phrase, T } from '../texts'
 
 export interface Act { id: string; label: string; done: string; icon: IconName; danger?: boolean; ask?: string }
 
 /** Every act that needs no more than to be named, in the order in which they are shown. */
 export const acts = {
-  stop: { id: 'stop', label: 'Stop', done: 'Stopping', icon: 'stop', danger: true, ask: 'What runs ends. Definition and logs stay, and it can be restarted.' },
-  restart: { id: 'restart', label: 'Restart', done: 'Restarted', icon: 'restart' },
-  hold: { id: 'hold', label: 'Hold', done: 'Held', icon: 'noentry' },
-  release: { id: 'release', label: 'Release', done: 'Released', icon: 'right' },
-  preempt: { id: 'preempt', label: 'Preempt', done: 'Preempting', icon: 'back', ask: 'Its resources are taken back as by a more important workload: it is queued again, and starts when it is its turn.' },
-  move: { id: 'move', label: 'Move', done: 'Moving', icon: 'exit', ask: 'It ends where it is and starts again, on other nodes where there are some. It keeps its reservation.' },
-  delete: { id: 'delete', label: 'Delete', done: 'Deleting', icon: 'trash', danger: true, ask: 'It ends if it runs, and its logs go with it. This cannot be taken back.' },
+  stop: { id: 'stop', label: T.$stop, done: T.$stopping, icon: 'stop', danger: true, ask: T.$runningTasksEndThe },
+  restart: { id: 'restart', label: T.$restart, done: T.$restarted2, icon: 'restart', ask: T.$restartAsk },
+  hold: { id: 'hold', label: T.$hold, done: T.$held, icon: 'noentry' },
+  release: { id: 'release', label: T.$release, done: T.$released, icon: 'right' },
+  preempt: { id: 'preempt', label: T.$preempt, done: T.$preempting, icon: 'back', ask: T.$itsResourcesAreTakenBackAs },
+  move: { id: 'move', label: T.$move, done: T.$moving, icon: 'exit', ask: T.$itEndsWhereItIsAndStarts },
+  delete: { id: 'delete', label: T.$delete, done: T.$deleting, icon: 'trash', danger: true, ask: T.$ifItIsRunningItEndsItsLogs },
 } satisfies Record<string, Act>
 
 /** Those that are seldom wanted. */
@@ -25,19 +26,19 @@ export const seldom: Act[] = [acts.hold, acts.release, acts.preempt, acts.move]
 /** What an act is asked of. */
 export type Named = Pick<Row, 'name' | 'project' | 'phase' | 'kind' | 'preemptible' | 'allowedActions'>
 
-const verbs: Record<string, string> = { stop: 'stopped', delete: 'deleted', release: 'released', hold: 'held', scale: 'scaled', move: 'moved', change: 'changed', update: 'changed', revise: 'run again with another document' }
+const verbs: Record<string, string> = { stop: T.$stopped, delete: T.$deletedLower, release: T.$releasedLower, hold: T.$heldLower, scale: T.$scaledLower, move: T.$moved, change: T.$changedLower, update: T.$changedLower, restart: T.$restartedLower, preempt: T.$preemptedLower, approve: T.$approved, reject: T.$rejected, revise: T.$restartedWithAnother }
 
 /** How it is said that an act was done. */
-export const verb = (id: string): string => verbs[id] ?? id + 'ed'
+export const verb = (id: string): string => verbs[id] ?? id
 
 /** Why an act cannot be asked of a workload; undefined: it can. */
 export function refusal(a: { id: string }, w: Named): string | undefined {
   if (w.allowedActions.includes(a.id)) return undefined
-  if (w.kind === 'external' && (a.id === 'change' || a.id === 'revise')) return 'It was made by someone else, who decides about it'
-  if (a.id === 'scale' && w.kind !== 'inference') return 'Only a service has replicas'
-  if (a.id === 'release') return 'It is not held'
-  if (a.id === 'preempt' && !w.preemptible) return 'It is not preemptible'
-  return `A workload that is ${w.phase} cannot be ${verb(a.id)}`
+  if (w.kind === 'external' && (a.id === 'change' || a.id === 'revise')) return T.$itBelongsToAnother
+  if (a.id === 'scale' && w.kind !== 'inference') return T.$onlyServicesHaveReplicas
+  if (a.id === 'release') return T.$itIsNotHeld
+  if (a.id === 'preempt' && !w.preemptible) return T.$itIsNotPreemptible
+  return phrase(T.$aWorkloadInPhasePhase, { phase: w.phase, id: verb(a.id) })
 }
 
 /** Those of which an act can be asked. */
@@ -49,12 +50,12 @@ const path = (a: Act, w: Named): [string, string] => (a.id === 'delete' ? ['DELE
 export async function perform(a: Act, of: Named[]): Promise<boolean> {
   const all = fit(a, of)
   if (all.length === 0) return false
-  if (a.ask && !(await ask(`${a.label} ${several(all)}?`, <><p>{a.ask}</p>{all.length > 1 && <ul class="names">{all.slice(0, 8).map((w) => <li key={w.project + w.name}>{w.name}</li>)}{all.length > 8 && <li class="muted">and {all.length - 8} more</li>}</ul>}</>, a.label, a.danger))) return false
+  if (a.ask && !(await ask(`${a.label} ${several(all)}?`, <><p>{a.ask}</p>{all.length > 1 && <ul class="names">{all.slice(0, 8).map((w) => <li key={w.project + w.name}>{w.name}</li>)}{all.length > 8 && <li class="muted">{phrase(T.$andSideMostMore, { sideMost: all.length - 8 })}</li>}</ul>}</>, a.label, a.danger))) return false
   return each(all, a.label, a.done, (w) => send(...path(a, w)))
 }
 
 /** The name of one, or how many there are. */
-export const several = (of: Named[]): string => (of.length === 1 ? of[0]!.name : plural(of.length, 'workload'))
+export const several = (of: Named[]): string => (of.length === 1 ? of[0]!.name : plural(of.length, T.$nWorkloads))
 
 /** Does something with each, a few at a time, and says how it went. Reports whether it went well with any. */
 export async function each<T extends Named>(all: T[], label: string, done: string, act: (w: T) => Promise<unknown>): Promise<boolean> {
@@ -71,8 +72,8 @@ export async function each<T extends Named>(all: T[], label: string, done: strin
       }
     }
   }))
-  if (first !== undefined) complain(first, all.length === 1 ? `${label} ${all[0]!.name}` : `${all.length - good} of ${all.length} refused`)
-  if (good > 0) toast(`${done} ${all.length === 1 ? all[0]!.name : plural(good, 'workload')}`)
+  if (first !== undefined) complain(first, all.length === 1 ? `${label} ${all[0]!.name}` : phrase(T.$goodOfAllRefused, { good: all.length - good, all: all.length }))
+  if (good > 0) toast(`${done} ${all.length === 1 ? all[0]!.name : plural(good, T.$nWorkloads)}`)
   return good > 0
 }
 

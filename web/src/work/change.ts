@@ -8,19 +8,20 @@ import { curl, type Said } from '../ui/copyas'
 import { toast } from '../ui/overlay'
 import { each, named, pyNamed, python, several, type Named } from './acts'
 import { words } from './priority'
+import { phrase, T } from '../texts'
 
 /** Asks how many replicas a service is to have. */
 export function scaleForm(w: Named & Pick<Workload, 'replicas'>): void {
   const url = workloadURL(w.project, w.name) + ':scale'
   const n = (v: Values): number => Number(v.replicas)
   askFor({
-    title: `Scale ${w.name}`, yes: 'Scale', first: { replicas: String(w.replicas?.wanted ?? '') },
-    inputs: () => [{ name: 'replicas', required: true, note: '0 lets it rest' }, { name: 'message', label: 'why', note: 'Kept in its history' }],
-    refuse: (v) => (/^\d{1,4}$/.test(v.replicas!.trim()) && n(v) <= 1000 ? undefined : 'A number from 0 to 1000'),
+    title: phrase(T.$scaleName, { name: w.name }), yes: T.$scale, first: { replicas: String(w.replicas?.wanted ?? '') },
+    inputs: () => [{ name: 'replicas', required: true, note: T.$0StopsAllReplicas }, { name: 'message', label: T.$reasonLower, note: T.$keptInTheHistory }],
+    refuse: (v) => (/^\d{1,4}$/.test(v.replicas!.trim()) && n(v) <= 1000 ? undefined : T.$aNumberFrom0To1000),
     said: (v) => ({ cli: `muster scale ${named(w)} ${n(v)}`, python: python(`client.scale(${pyNamed(w, String(n(v)))})`), curl: curl(url, { method: 'POST', json: { replicas: n(v) } }) }),
     act: async (v) => {
       await send('POST', url, { replicas: n(v), ...(v.message ? { message: v.message } : {}) })
-      toast(`${w.name} is to have ${n(v)}`)
+      toast(phrase(T.$scalingNameToN, { name: w.name, n: n(v) }))
     },
   })
 }
@@ -28,10 +29,10 @@ export function scaleForm(w: Named & Pick<Workload, 'replicas'>): void {
 interface Limits { priority?: string; preemptible?: boolean; maxDuration?: string; idleLimit?: string; gracePeriod?: string; retry?: { limit?: number } }
 
 const limits: Input[] = [
-  { name: 'maxDuration', label: 'time limit', placeholder: '12h', note: 'An attempt that has run for so long is ended' },
-  { name: 'idleLimit', label: 'idle limit', placeholder: '1h', note: 'It is ended once all its GPUs have idled for so long' },
-  { name: 'retry', label: 'retries', placeholder: '3', note: 'Failed attempts that are tried again' },
-  { name: 'gracePeriod', label: 'grace period', placeholder: '30s', note: 'Between being told to end and being killed' },
+  { name: 'maxDuration', label: T.$timeLimitLower, placeholder: '12h', note: T.$anAttemptThatHasRunThis },
+  { name: 'idleLimit', label: T.$idleLimitLower, placeholder: '1h', note: T.$anAttemptWhoseGPUsHaveAll },
+  { name: 'retry', label: T.$retriesLower, placeholder: '3', note: T.$howOftenAFailedAttemptIs },
+  { name: 'gracePeriod', label: T.$gracePeriod, placeholder: '30s', note: T.$timeBetweenTheSignalToEnd },
 ]
 
 /** What is filled in of what there is to change; null takes away. */
@@ -53,23 +54,23 @@ export async function changeForm(all: Named[]): Promise<void> {
     priority: String(spec.priority ?? ''), preemptible: String(spec.preemptible ?? ''), maxDuration: spec.maxDuration ?? '', idleLimit: spec.idleLimit ?? '',
     gracePeriod: spec.gracePeriod ?? '', retry: String(spec.retry?.limit ?? ''),
   } : {}
-  const asItIs: [string, string][] = one ? [] : [['', 'as it is']]
+  const asItIs: [string, string][] = one ? [] : [['', T.$unchanged]]
   const mine = words.some(([w]) => w === first.priority) || !first.priority ? [] : [[first.priority, first.priority] as [string, string]]
   askFor({
-    title: `Priority and limits of ${several(all)}`, yes: 'Change', first,
-    text: one ? undefined : 'What is left empty stays as it is.',
+    title: phrase(T.$priorityAndLimitsOfAll, { all: several(all) }), yes: T.$change, first,
+    text: one ? undefined : T.$emptyFieldsStayUnchanged,
     inputs: () => [
       { name: 'priority', options: [...asItIs, ...mine, ...words.map(([w]): [string, string] => [w, w])] },
-      { name: 'preemptible', options: [...asItIs, ['true', 'yes'], ['false', 'no']], note: 'Whether it gives way to others' },
+      { name: 'preemptible', options: [...asItIs, ['true', 'yes'], ['false', 'no']], note: T.$whetherItCanBePreempted },
       ...limits,
     ],
-    refuse: (v) => (Object.keys(patchOf(v, first)).length === 0 ? 'Nothing is changed' : undefined),
+    refuse: (v) => (Object.keys(patchOf(v, first)).length === 0 ? T.$nothingHasChanged : undefined),
     said: (v) => saidChange(all, patchOf(v, first)),
     act: async (v) => {
       const patch = patchOf(v, first)
       const change = (w: Named): Promise<unknown> => send('PATCH', workloadURL(w.project, w.name), patch, 'application/merge-patch+json')
-      if (one) await change(one).then(() => toast('Changed ' + one.name))
-      else await each(all, 'Change', 'Changed', change)
+      if (one) await change(one).then(() => toast(phrase(T.$changedName, { name: one.name })))
+      else await each(all, T.$change, T.$changed, change)
     },
   })
 }

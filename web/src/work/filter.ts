@@ -4,6 +4,7 @@ import { ms } from '../lib/format'
 import { compares, length, like, parse, split, type Term } from '../lib/filter'
 import { nearest } from '../lib/nearest'
 import { dialect } from '../lib/prefs'
+import { phrase, T } from '../texts'
 
 export const fieldNames: ReadonlySet<string> = new Set(['status', 'project', 'user', 'kind', 'name', 'node', 'gpu', 'gpus', 'priority', 'age', 'ended', 'reason', 'label', 'id', 'try', 'is'])
 
@@ -84,20 +85,20 @@ const phasesKnown: ReadonlySet<string> = new Set(Object.values(groups).flatMap((
 export function trouble(text: string, more: Iterable<string>): string {
   const instead = (written: string, words: Iterable<string>): string => {
     const near = nearest(written, words)
-    return near ? `; did you mean ${near}?` : ''
+    return near ? phrase(T.$didYouMeanNear, { near }) : ''
   }
   for (const word of split(text)) {
     const m = /^-?([a-z][a-z0-9.\-_/]*)(?::|<=|>=|<|>)(.+)$/i.exec(word)
     if (!m) continue
     const field = m[1]!.toLowerCase()
     if (field.startsWith('label.')) continue
-    if (!fieldNames.has(field)) return `“${m[1]}” is not a field of the filter, so it is looked for as text${instead(field, fieldNames)}`
+    if (!fieldNames.has(field)) return phrase(T.$xIsNotAFilterFieldSoItIs, { x: m[1], fieldNames: instead(field, fieldNames) })
     for (const v of m[2]!.replaceAll('"', '').split(',')) {
       if (v === '') continue
-      if (numbers.has(field) && Number.isNaN(Number(v))) return `${field} takes a number, not “${v}”`
-      if (lengths.has(field) && Number.isNaN(length(v))) return `${field} takes a length of time such as 90m or 2d, not “${v}”`
+      if (numbers.has(field) && Number.isNaN(Number(v))) return phrase(T.$fieldTakesANumberNotX, { field, x: v })
+      if (lengths.has(field) && Number.isNaN(length(v))) return phrase(T.$fieldTakesADurationSuchAs, { field, x: v })
       const statuses = [...Object.keys(groups), ...phasesKnown, ...more]
-      if (field === 'status' && !v.includes('*') && !statuses.some((s) => s.toLowerCase() === v.toLowerCase())) return `“${v}” is not a status${instead(v, statuses)}`
+      if (field === 'status' && !v.includes('*') && !statuses.some((s) => s.toLowerCase() === v.toLowerCase())) return phrase(T.$xIsNotAStatusStatuses, { x: v, statuses: instead(v, statuses) })
     }
   }
   return ''

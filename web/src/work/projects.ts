@@ -8,6 +8,7 @@ import { askFor, given, type Input, type Values } from '../ui/ask'
 import { curl } from '../ui/copyas'
 import { toast } from '../ui/overlay'
 import { python } from './acts'
+import { phrase, T } from '../texts'
 
 const path = (department: boolean, name = ''): string => (department ? 'v1/departments' : 'v1/projects') + (name && '/' + encodeURIComponent(name))
 
@@ -15,17 +16,17 @@ const path = (department: boolean, name = ''): string => (department ? 'v1/depar
 function parents(of: Project | null): [string, string][] {
   const all = cluster.value?.projects ?? []
   const within = (p: Project): boolean => p.name === of?.name || (!!p.parent && all.some((x) => x.name === p.parent && within(x)))
-  return [['', 'nothing'], ...all.filter((p) => p.department && !(of && within(p))).map((p): [string, string] => [p.name, p.name])]
+  return [['', T.$nothing], ...all.filter((p) => p.department && !(of && within(p))).map((p): [string, string] => [p.name, p.name])]
 }
 
 const some: Input[] = [
-  { name: 'priority', placeholder: '100', note: 'Among its siblings: what is left over quota goes to the highest first' },
-  { name: 'maxRunning', label: 'at once', placeholder: 'any', note: 'Workloads that may run at once' },
+  { name: 'priority', placeholder: '100', note: T.$resourcesAboveTheQuotasGo },
+  { name: 'maxRunning', label: T.$concurrencyLower, placeholder: 'any', note: T.$numberOfWorkloadsThatMay },
 ]
 
 const numbers = (v: Values): Record<string, number> => Object.fromEntries(['priority', 'maxRunning'].filter((k) => v[k]?.trim()).map((k) => [k, Number(v[k])]))
 
-const wrong = (v: Values): string | undefined => Object.values(numbers(v)).every((n) => Number.isInteger(n) && n >= 0) ? undefined : 'Priority and how many at once are whole numbers'
+const wrong = (v: Values): string | undefined => Object.values(numbers(v)).every((n) => Number.isInteger(n) && n >= 0) ? undefined : T.$priorityAndConcurrencyAre
 
 const flags = (v: Values, moves: boolean): string => [(moves || v.parent) && '--parent ' + shell(v.parent ?? ''), v.priority && '--priority ' + shell(v.priority), v.maxRunning && '--max-running ' + shell(v.maxRunning)].filter(Boolean).join(' ')
 
@@ -34,11 +35,11 @@ export function newProject(): void {
   const body = (v: Values) => ({ ...given(v, 'name', 'parent'), ...numbers(v) })
   const department = (v: Values): boolean => v.kind === 'department'
   askFor({
-    title: 'New project', yes: 'Make it', first: { kind: 'project' }, refuse: wrong,
+    title: T.$newProject, yes: T.$create, first: { kind: 'project' }, refuse: wrong,
     inputs: () => [
       { name: 'name', required: true },
-      { name: 'kind', options: [['project', 'project: workloads are in it'], ['department', 'department: projects stand below it']] },
-      { name: 'parent', label: 'below', options: parents(null) }, ...some,
+      { name: 'kind', options: [['project', T.$projectContainsWorkloads], ['department', T.$departmentContainsProjects]] },
+      { name: 'parent', label: T.$parentLower, options: parents(null) }, ...some,
     ],
     said: (v) => ({
       cli: `muster ${v.kind} create ${shell(v.name!)} ${flags(v, false)}`.trimEnd(),
@@ -46,7 +47,7 @@ export function newProject(): void {
     }),
     act: async (v) => {
       await send('POST', path(department(v)), body(v))
-      toast(`Made ${v.name}`)
+      toast(phrase(T.$createdName, { name: v.name }))
       go('projects/' + encodeURIComponent(v.name!.trim()))
     },
   })
@@ -57,9 +58,9 @@ export function editProject(p: Project): void {
   const url = path(!!p.department, p.name)
   const body = (v: Values) => ({ parent: v.parent || null, priority: null, maxRunning: null, ...numbers(v) })
   askFor({
-    title: `Edit ${p.name}`, yes: 'Save', refuse: wrong,
+    title: phrase(T.$editName, { name: p.name }), yes: T.$save, refuse: wrong,
     first: { parent: p.parent ?? '', priority: String(p.priority ?? ''), maxRunning: p.maxRunning ? String(p.maxRunning) : '' },
-    inputs: () => [{ name: 'parent', label: 'below', options: parents(p), note: 'What runs goes on; quotas hold from there at once' }, ...some],
+    inputs: () => [{ name: 'parent', label: T.$parentLower, options: parents(p), note: T.$runningWorkloadsContinue2 }, ...some],
     said: (v) => ({
       cli: `muster ${p.department ? 'department' : 'project'} update ${shell(p.name)} ${flags(v, true)}`,
       python: python('import json', `client.request("PATCH", "/${url}", body=json.loads(${JSON.stringify(JSON.stringify(body(v)))}), headers={"Content-Type": "application/merge-patch+json"})`),
@@ -67,7 +68,7 @@ export function editProject(p: Project): void {
     }),
     act: async (v) => {
       await send('PATCH', url, body(v), 'application/merge-patch+json')
-      toast(`Changed ${p.name}`)
+      toast(phrase(T.$changedName, { name: p.name }))
     },
   })
 }

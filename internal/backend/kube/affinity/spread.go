@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	klabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/klog/v2"
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -114,33 +114,14 @@ func Fits(w *backend.Where, node *corev1.Node) bool {
 // holds reports whether a node is as a term wants it.
 func holds(t spec.NodeTerm, node *corev1.Node) bool {
 	v, has := labelOf(node, t.Key)
-	switch t.Op {
-	case "In":
-		return has && slices.Contains(t.Values, v)
-	case "NotIn":
-		return !has || !slices.Contains(t.Values, v)
-	case "Exists":
-		return has
-	case "DoesNotExist":
-		return !has
-	case "Gt", "Lt":
-		if !has || len(t.Values) != 1 {
-			return false
-		}
-		a, err := strconv.ParseInt(v, 10, 64)
-		b, err2 := strconv.ParseInt(t.Values[0], 10, 64)
-		return err == nil && err2 == nil && (t.Op == "Gt" && a > b || t.Op == "Lt" && a < b)
-	default:
-		return false
-	}
+	return t.Allows(v, has)
 }
 
 // tolerates reports whether no taint of a node keeps a pod from being placed.
 func tolerates(pod *corev1.Pod, node *corev1.Node) bool {
 	return !slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
 		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
-			return (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == "" || t.Key == taint.Key) &&
-				(t.Operator == corev1.TolerationOpExists || t.Value == taint.Value)
+			return t.ToleratesTaint(klog.Background(), &taint, false)
 		})
 	})
 }

@@ -25,13 +25,13 @@ type Nodes struct {
 	prefix string
 	mine   func(labels map[string]string) bool // whether we made what has them
 
-	mu      sync.Mutex
-	Sites   map[string]*site
-	on      map[types.UID]string // where each foreign pod is counted
-	changed map[string]bool
-	Wake    chan struct{}
-	told    map[string]core.Node // as last told
-	claims  *dra.Devices
+	mu        sync.Mutex
+	Sites     map[string]*site
+	on        map[types.UID]string // where each foreign pod is counted
+	changed   map[string]bool
+	Wake      chan struct{}
+	announced map[string]core.Node // as last told
+	claims    *dra.Devices
 	// asked is what else some pod asks for that we are to place, by name: beside
 	// extended resources only that is told of nodes.
 	asked  map[string]bool
@@ -53,7 +53,7 @@ type site struct {
 func New(prefix string, mine func(map[string]string) bool) *Nodes {
 	return &Nodes{
 		prefix: prefix, mine: mine, Sites: map[string]*site{}, on: map[types.UID]string{}, changed: map[string]bool{}, Wake: make(chan struct{}, 1),
-		told: map[string]core.Node{}, asked: map[string]bool{}, claims: dra.NewDevices(), reach: map[string]restriction{},
+		announced: map[string]core.Node{}, asked: map[string]bool{}, claims: dra.NewDevices(), reach: map[string]restriction{},
 	}
 }
 
@@ -238,7 +238,7 @@ func (c *Nodes) List() []core.Node {
 	for name, s := range c.Sites {
 		if s.node != nil {
 			n := s.describe(c)
-			c.told[name] = n
+			c.announced[name] = n
 			out = append(out, n)
 		}
 	}
@@ -267,19 +267,19 @@ func (c *Nodes) Changes() (changed []core.Node, gone []core.NodeID) {
 	defer c.mu.Unlock()
 	for name := range c.changed {
 		s := c.Sites[name]
-		was, told := c.told[name]
+		was, known := c.announced[name]
 		if s == nil || s.node == nil {
 			if s != nil && len(s.others)+len(s.Ours)+len(s.excess)+len(s.beside) == 0 {
 				delete(c.Sites, name)
 			}
-			if told {
-				delete(c.told, name)
+			if known {
+				delete(c.announced, name)
 				gone = append(gone, was.ID)
 			}
 			continue
 		}
-		if n := s.describe(c); !told || !reflect.DeepEqual(was, n) {
-			c.told[name] = n
+		if n := s.describe(c); !known || !reflect.DeepEqual(was, n) {
+			c.announced[name] = n
 			changed = append(changed, n)
 		}
 	}

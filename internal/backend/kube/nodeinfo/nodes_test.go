@@ -26,8 +26,8 @@ func TestNodesThatAreGoneAreForgotten(t *testing.T) {
 	}
 	c.Release("n", id)
 	c.Changes()
-	if len(c.Sites)+len(c.told)+len(c.changed) > 0 {
-		t.Errorf("%v, %v, %v are kept", c.Sites, c.told, c.changed)
+	if len(c.Sites)+len(c.announced)+len(c.changed) > 0 {
+		t.Errorf("%v, %v, %v are kept", c.Sites, c.announced, c.changed)
 	}
 	c.Seen(n)
 	if changed, _ := c.Changes(); len(changed) != 1 {

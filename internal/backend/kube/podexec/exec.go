@@ -230,10 +230,7 @@ func (c *Client) converse(ctx context.Context, t Target, how string, o runtime.O
 // does not know that.
 func (c *Client) executor(at *url.URL) (remotecommand.Executor, error) {
 	config := c.Config()
-	modern, err := remotecommand.NewWebSocketExecutor(config, http.MethodGet, at.String())
-	if err != nil {
-		return nil, err
-	}
+	modern := &socket{config: config, url: at.String(), quiet: socketQuiet, dead: socketDead}
 	old, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, at)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func (c Config) Command(argv, args []string) []string {
 }
 
 // Environment is the image's, then what the machine adds, then the task's own.
-// The last of equal names counts; whoever uses it drops the others.
+// Of equal names the last one counts; the caller removes the others.
 func (c Config) Environment(machine, own []string) []string {
 	return slices.Concat([]string{defaultPath}, c.Env, machine, own)
 }

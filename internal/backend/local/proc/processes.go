@@ -4,7 +4,7 @@
 //
 // It is given pids and gives what /proc has on them: who is whose child, which
 // task a process belongs to (by its environment), what it uses and may do. It
-// starts nothing, and ends only what it is told to.
+// starts nothing, and ends only the processes that the caller names.
 package proc
 
 import (

@@ -22,7 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
-// composed is a container as the engine is told of it.
+// composed is a container as its configuration for the engine describes it.
 type composed struct {
 	spec *specs.Spec
 	note string // what the user should know

@@ -130,7 +130,7 @@ func (t *task) createContainer(a backend.Assignment, dir string, in inputs) (pid
 	}
 	terminal = -1
 	if c != nil {
-		if terminal, err = c.take(); err != nil {
+		if terminal, err = c.read(); err != nil {
 			return 0, -1, "", err
 		}
 	}

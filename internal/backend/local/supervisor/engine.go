@@ -21,7 +21,7 @@ import (
 
 // The parts of a container in its task's directory:
 //
-//	box/config.json  what the engine is told; there while it starts only
+//	box/config.json  the configuration for the engine; exists only while it starts
 //	box/root         where the file tree is mounted, in its own namespace
 //	box/upper, work  what the task has changed in it
 //	box/etc          resolv.conf, hosts and hostname of its own
@@ -112,8 +112,8 @@ func openConsole(dir string) (*console, error) {
 	}}, nil
 }
 
-// take returns the terminal that the engine has sent.
-func (c *console) take() (int, error) {
+// read returns the terminal that the engine has sent.
+func (c *console) read() (int, error) {
 	_ = c.listen.SetDeadline(time.Now().Add(handOverWithin))
 	conn, err := c.listen.AcceptUnix()
 	if err != nil {

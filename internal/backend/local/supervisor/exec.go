@@ -24,7 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/protocol"
 )
 
-// lend answers a request whose answer has descriptors with it.
+// lend answers a request with a message that carries file descriptors.
 func (k *supervisor) lend(ctx context.Context, p *peer, q protocol.Request) error {
 	if len(q.IDs) != 1 {
 		return p.send(protocol.Reply{Serial: q.Serial, Err: "one task is needed"})
@@ -256,7 +256,7 @@ func (k *supervisor) execInContainer(c *command, dir string) error {
 	}
 	if err == nil && con != nil {
 		var master int
-		if master, err = con.take(); err == nil {
+		if master, err = con.read(); err == nil {
 			s.ours = []int{master}
 		}
 	}

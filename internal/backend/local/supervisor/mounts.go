@@ -38,7 +38,7 @@ func checkSource(m backend.Mount, user *container.User) error {
 	return nil
 }
 
-// checkMounts is for processes of the machine, which see what there is.
+// checkMounts checks the mounts of tasks that run as plain processes: they use the file system of the machine as it is.
 func checkMounts(a backend.Assignment) error {
 	for _, m := range a.Mounts {
 		switch {

@@ -120,10 +120,10 @@ func (o *output) drained(rc syscall.RawConn) (closed bool) {
 // one step: no supervisor can die between them, so no byte is lost or written twice.
 func (o *output) move(pipe int) int {
 	if o.copying || !o.Room(copySize) {
-		return o.take(pipe)
+		return o.read(pipe)
 	}
 	if o.Missing > 0 && (!o.waiting(pipe) || !o.Notice()) {
-		return o.take(pipe) // of an empty or closed pipe, nothing: there is nothing to put behind a notice
+		return o.read(pipe) // of an empty or closed pipe, nothing: there is nothing to put behind a notice
 	}
 	for {
 		at := o.Size
@@ -135,7 +135,7 @@ func (o *output) move(pipe int) int {
 			return -1
 		case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EOPNOTSUPP):
 			o.copying = true
-			return o.take(pipe)
+			return o.read(pipe)
 		case err != nil:
 			return o.drop(pipe)
 		}
@@ -153,8 +153,8 @@ func (o *output) waiting(pipe int) bool {
 	return err == nil && n > 0
 }
 
-// take reads one piece and writes it, if there is room.
-func (o *output) take(pipe int) int {
+// read copies one piece of a pipe to the log, if there is room.
+func (o *output) read(pipe int) int {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	n := readPipe(pipe, *buf)

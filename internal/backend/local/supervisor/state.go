@@ -166,7 +166,7 @@ func (k *supervisor) snapshot(ids ...core.TaskID) []backend.Observation {
 // it is to linger: on a busy machine the caller may come late.
 const meetWithin = 10 * time.Second
 
-// running returns a task whose command runs; nil: there is none of that id.
+// running returns the task with this id if its command is running, otherwise nil.
 func (k *supervisor) running(id core.TaskID) *task {
 	k.mu.Lock()
 	defer k.mu.Unlock()

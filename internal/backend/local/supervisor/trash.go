@@ -54,7 +54,7 @@ func (k *supervisor) emptyTrash() {
 }
 
 // removeIn removes what is in a directory now, and leaves the directory: something
-// else may just come into it, whose mover sees to it.
+// else may just be moved into it; the process that moves it deletes it.
 func removeIn(dir string) error {
 	all, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -80,7 +80,7 @@ func Parse(s string) (core.TaskID, error) {
 	return core.ParseTaskID(strings.Join(parts, "/"))
 }
 
-// MakeDir makes a directory whose parents are there, usually.
+// MakeDir makes a directory. Its parents usually exist.
 func MakeDir(path string) error {
 	switch err := os.Mkdir(path, 0o700); {
 	case err == nil || errors.Is(err, os.ErrExist):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
 )
 
 // Column is a field of the tools that take fields by name: sacct, sstat,
@@ -42,8 +43,9 @@ func (col Column[T]) fit(text string) string {
 }
 
 // Choose reads a list of fields, NAME[%[-]WIDTH]. Case does not count, and
-// what is cut short is the first that begins so.
-func Choose[T any](known []Column[T], list string) ([]Column[T], error) {
+// what is cut short is the first that begins so. All says where the fields are
+// listed for who names another.
+func Choose[T any](known []Column[T], list, all string) ([]Column[T], error) {
 	var out []Column[T]
 	for word := range strings.SplitSeq(list, ",") {
 		word = strings.TrimSpace(word)
@@ -63,11 +65,7 @@ func Choose[T any](known []Column[T], list string) ([]Column[T], error) {
 			}
 		}
 		if at < 0 || name == "" {
-			var all []string
-			for _, col := range known {
-				all = append(all, col.Name)
-			}
-			return nil, cli.Wrong(fmt.Sprintf("Invalid field requested: %q", name), "they are "+strings.Join(all, ", "))
+			return nil, cli.Wrong(fmt.Sprintf("Invalid field requested: %q", name), terms.Meant(name, Names(known), all))
 		}
 		col := known[at]
 		if sized {
@@ -83,6 +81,15 @@ func Choose[T any](known []Column[T], list string) ([]Column[T], error) {
 		return nil, cli.Wrong("--format: there is no field in it", "like JobID,State,ExitCode")
 	}
 	return out, nil
+}
+
+// Names are what fields are called.
+func Names[T any](known []Column[T]) []string {
+	var all []string
+	for _, col := range known {
+		all = append(all, col.Name)
+	}
+	return all
 }
 
 // Help lists fields, four in a line.

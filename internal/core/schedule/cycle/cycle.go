@@ -5,31 +5,22 @@ package cycle
 import (
 	"slices"
 
-	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/booking"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // Pass is one pass over all actions.
 type Pass struct {
-	St         *state.State
-	id         uint64
-	cause      map[*state.Job]verdictOf      // of whose holds were evicted
-	Booked     map[*state.Pool][]*booking    // who has a time to start
-	kept       map[*state.Job]*state.Pool    // who keeps out of the way of those who have a time, and where that was last
-	guests     map[*state.Site][]*state.Hold // placed in this cycle after somebody was given a time
-	ends       map[*state.Pool][]*state.Job  // whose end is known, in order
-	fresh      map[int32][]*state.Job        // by queue: who was placed in this cycle, having held nothing before
-	won        map[*state.Job][]unit         // who was made to leave for whom
-	jobClasses []*state.JobClass             // for candidates
-	windows    map[*state.Job]string         // that made those leave who do
-	rows       map[rowKey]row                // in which queues are taken from
-}
-
-type verdictOf struct {
-	cause schedule.Action
-	by    core.WorkloadID
+	St *state.State
+	*displace.Round
+	*booking.Books
+	kept       map[*ledger.Job]*ledger.Pool // who keeps out of the way of those who have a time, and where that was last
+	jobClasses []*ledger.JobClass           // for candidates
+	windows    map[*ledger.Job]string       // that made those leave who do
 }
 
 // Cycle returns the plan for a snapshot. The same snapshot gives the same plan
@@ -66,17 +57,18 @@ func Run(st *state.State, now int64) *schedule.Plan {
 	}
 	c.Spare()
 	plan := c.Plan()
-	plan.Bookings = c.bookings()
+	plan.Bookings = c.Bookings()
 	Finish(st, c)
 	if len(plan.Placements)+len(plan.Promises)+len(plan.Evictions)+len(plan.Bookings) == 0 {
-		st.Quiet = state.Quiet{Version: st.Version, Since: now, Fill: st.Fill, Known: true, Reach: c.reach()}
+		st.Quiet = state.Quiet{Version: st.Version, Since: now, Fill: st.Fill, Known: true, Reach: c.Reach()}
 	}
 	return plan
 }
 
+// New begins a pass.
 func New(st *state.State) *Pass {
 	st.Cycles++
-	return &Pass{St: st, id: st.Cycles, cause: map[*state.Job]verdictOf{}, fresh: map[int32][]*state.Job{}, won: map[*state.Job][]unit{}}
+	return &Pass{St: st, Round: displace.NewRound(st), Books: &booking.Books{St: st}}
 }
 
 // Prepare brings up to date what a cycle goes by.
@@ -98,7 +90,7 @@ func Finish(st *state.State, c *Pass) {
 		s.Pool.Note(s)
 	}
 	st.Undo(0)
-	for _, jobs := range c.fresh {
+	for _, jobs := range c.Fresh {
 		for _, j := range jobs {
 			j.PlacedNow = false
 		}
@@ -106,36 +98,25 @@ func Finish(st *state.State, c *Pass) {
 }
 
 // Look tries one action for one job.
-func (c *Pass) Look(a schedule.Action, p *state.Pool, j *state.Job) outcome {
-	out := Hopeless
+func (c *Pass) Look(a schedule.Action, p *ledger.Pool, j *ledger.Job) displace.Outcome {
+	out := displace.Hopeless
 	if c.keepsOut(p, j) {
-		return passed
+		return displace.Passed
 	}
 	c.St.BeginLook(a, j)
 	switch a {
 	case schedule.Allocate:
 		out = c.allocate(p, j)
 	case schedule.Consolidate:
-		out = c.consolidate(p, j)
+		out = c.Consolidate(p, j)
 	case schedule.Reclaim:
-		out = c.reclaim(p, j)
+		out = c.Reclaim(p, j)
 	case schedule.Preempt:
-		out = c.preempt(p, j)
+		out = c.Preempt(p, j)
 	}
 	c.St.Most = 0
 	return out
 }
-
-// outcome says how the walk goes on after a job was looked at.
-type outcome uint8
-
-const (
-	Hopeless outcome = iota // nor will others of its job class
-	passed                  // not served; of others of its job class it says nothing
-	shut                    // passed, and so are all others of its job class
-	served
-	grows // served, and to be looked at again for more
-)
 
 // Walk looks at all waiting jobs: in each pool, those first for whom it is the
 // first choice.
@@ -143,9 +124,9 @@ func (c *Pass) Walk(a schedule.Action) {
 	st := c.St
 	names := st.PoolNames()
 	st.Walks++
-	for _, v := range st.Visits() {
+	for _, v := range st.Visits(st.PoolNames()) {
 		p := st.Pools[names[v.Pool]]
-		f := drain{st: st, pool: p, asks: map[*state.Ask]bool{}}
+		f := drain{st: st, pool: p, asks: map[*ledger.Ask]bool{}}
 		jobClasses := c.candidates(a, p, &v, &f)
 		if len(jobClasses) == 0 {
 			continue
@@ -158,7 +139,7 @@ func (c *Pass) Walk(a schedule.Action) {
 			l.Order()
 		}
 		for cur := l.Top(); cur != nil; cur = l.Top() {
-			if c.step(l, cur, a) == Hopeless && a == schedule.Allocate && f.over() && !c.open(l.Pool) {
+			if c.step(l, cur, a) == displace.Hopeless && a == schedule.Allocate && f.over() && !c.Open(l.Pool) {
 				break
 			}
 		}
@@ -168,14 +149,14 @@ func (c *Pass) Walk(a schedule.Action) {
 // join puts into the line who of a job class may want something of its pool: those
 // that hold something already, each for itself, for they are not alike any
 // more; and a cursor on the first of the others.
-func (c *Pass) join(l *state.Line, ln *state.JobClass, a schedule.Action) {
+func (c *Pass) join(l *state.Line, ln *ledger.JobClass, a schedule.Action) {
 	st, first := c.St, ln.Jobs[0]
-	if first.Leaf < 0 || st.Queues.List[first.Leaf].StoppedBy != "" || st.Awaits(first) != nil {
+	if first.Leaf < 0 || st.Queues.List[first.Leaf].StoppedBy != "" || st.Win.Awaits(st.Queues, first, st.Now) != nil {
 		return
 	}
 	at := 0
-	for ; at < len(ln.Jobs) && (at < ln.Passed(st) || ln.Jobs[at].Standing > 0); at++ {
-		if j := ln.Jobs[at]; j.Standing > 0 && j.Home() == l.Pool && st.Wants(j) {
+	for ; at < len(ln.Jobs) && (at < ln.Passed(st.Walks) || ln.Jobs[at].Standing > 0); at++ {
+		if j := ln.Jobs[at]; j.Standing > 0 && j.Home() == l.Pool && j.Wants() {
 			c.enqueue(l, state.Cursor{Job: j}, a)
 		}
 	}
@@ -184,7 +165,7 @@ func (c *Pass) join(l *state.Line, ln *state.JobClass, a schedule.Action) {
 		return
 	}
 	j := ln.Jobs[at]
-	if home := j.Home(); (home == nil || home == l.Pool) && st.Wants(j) {
+	if home := j.Home(); (home == nil || home == l.Pool) && j.Wants() {
 		c.enqueue(l, state.Cursor{JobClass: ln, Next: at}, a)
 	}
 }
@@ -200,27 +181,27 @@ func (c *Pass) enqueue(l *state.Line, cur state.Cursor, a schedule.Action) {
 	}
 }
 
-func (c *Pass) step(l *state.Line, cur *state.Cursor, a schedule.Action) outcome {
+func (c *Pass) step(l *state.Line, cur *state.Cursor, a schedule.Action) displace.Outcome {
 	j := cur.At()
 	had := len(j.Holds)
 	out := c.Look(a, l.Pool, j)
-	if out == shut {
+	if out == displace.Shut {
 		c.passOver(cur)
 		l.Moved(cur, true)
-		return passed
+		return displace.Passed
 	}
-	if out == Hopeless {
+	if out == displace.Hopeless {
 		l.Moved(cur, true)
 		return out
 	}
-	if out == passed {
+	if out == displace.Passed {
 		c.passOver(cur)
 	}
-	if out != passed && j.Pool == nil && j.Preemptible && !j.PlacedNow {
+	if out != displace.Passed && j.Pool == nil && j.Preemptible && !j.PlacedNow {
 		j.PlacedNow = true
-		c.fresh[j.Leaf] = append(c.fresh[j.Leaf], j)
+		c.Fresh[j.Leaf] = append(c.Fresh[j.Leaf], j)
 	}
-	again := out == grows && len(j.Holds) > had && c.St.Wants(j)
+	again := out == displace.Grows && len(j.Holds) > had && j.Wants()
 	if cur.Job != nil {
 		l.Moved(cur, !again)
 		return out
@@ -256,57 +237,57 @@ func (c *Pass) advance(cur *state.Cursor) bool {
 }
 
 // allocate places what fits without disturbing anyone.
-func (c *Pass) allocate(p *state.Pool, j *state.Job) outcome {
+func (c *Pass) allocate(p *ledger.Pool, j *ledger.Job) displace.Outcome {
 	st := c.St
 	if st.Full(j) != nil {
-		return Hopeless
+		return displace.Hopeless
 	}
 	mark, kept := len(st.Log), false
-	k, options := c.keptAlike(p, j), st.Options(j)
+	k, options := c.keptAlike(p, j), j.Options()
 	for _, tries := range options {
-		if !c.permits(j, p, st.Cost(j, p, tries)) {
+		if !c.Permits(j, p, st.Cost(j, p, tries)) {
 			continue
 		}
-		if k != nil && k.Kept == (state.Vain{Pool: p, Cycle: c.id, Log: mark, Booked: len(c.Booked[p])}) {
-			return shut
+		if k != nil && k.Kept == (ledger.Vain{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}) {
+			return displace.Shut
 		}
 		had := len(j.Holds)
 		if !place.PlaceIn(st, p, j, tries) {
 			st.Undo(mark)
 			if !kept {
-				c.book(p, j, tries)
+				c.Book(p, j, tries)
 			}
 			continue
 		}
-		if len(c.Booked[p]) == 0 || c.clear(p, j, j.Holds[had:]) {
-			c.guest(p, j.Holds[had:])
-			return grows
+		if len(c.Booked[p]) == 0 || c.Clear(p, j, j.Holds[had:]) {
+			c.Guest(p, j.Holds[had:])
+			return displace.Grows
 		}
 		st.Undo(mark)
-		if c.between(p, j, tries) {
-			c.guest(p, j.Holds[had:])
-			return grows
+		if c.Between(p, j, tries) {
+			c.Guest(p, j.Holds[had:])
+			return displace.Grows
 		}
 		kept = true
 	}
 	if kept && k != nil {
-		k.Kept, k.Keeps = state.Vain{Pool: p, Cycle: c.id, Log: mark, Booked: len(c.Booked[p])}, state.Room{Pool: p, Cycle: c.id}
-		return shut
+		k.Kept, k.Keeps = ledger.Vain{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}, ledger.Room{Pool: p, Cycle: c.Id}
+		return displace.Shut
 	}
 	if kept {
 		if c.kept == nil {
-			c.kept = map[*state.Job]*state.Pool{}
+			c.kept = map[*ledger.Job]*ledger.Pool{}
 		}
 		c.kept[j] = p
-		return passed // others of its job class may leave in time
+		return displace.Passed // others of its job class may leave in time
 	}
-	return Hopeless
+	return displace.Hopeless
 }
 
 // stale ends gangs that have been below their minimum for too long.
 func (c *Pass) stale() {
 	st := c.St
-	for _, id := range state.SortedIDs(st.Below) {
+	for _, id := range ledger.SortedIDs(st.Below) {
 		j := st.Below[id]
 		grace := st.Cfg.StaleGrace
 		if j.StaleGrace != nil {
@@ -315,14 +296,14 @@ func (c *Pass) stale() {
 		if j.BelowSince == 0 || grace < 0 || st.Now-j.BelowSince < grace || len(j.Done) > 0 {
 			continue
 		}
-		if len(st.Deficits(j, 0, 1)) == 0 {
+		if len(j.Deficits(0, 1)) == 0 {
 			continue
 		}
 		st.BeginLook(schedule.StaleGang, j)
 		for _, h := range slices.Clone(j.Holds) {
 			if !h.Leaving {
 				st.Evict(h)
-				c.cause[j] = verdictOf{cause: schedule.StaleGang}
+				c.Cause[j] = displace.Verdict{Cause: schedule.StaleGang}
 			}
 		}
 	}

@@ -1,7 +1,11 @@
 package cycle
 
 import (
+	"slices"
+
+	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
@@ -10,7 +14,7 @@ import (
 // whose class it could serve: a cheap test, once for all of them, that fails only
 // what would come to nothing. What it goes by only gets less while the action
 // goes on.
-func (c *Pass) may(a schedule.Action, p *state.Pool, ln *state.JobClass) bool {
+func (c *Pass) may(a schedule.Action, p *ledger.Pool, ln *ledger.JobClass) bool {
 	st, j := c.St, ln.Jobs[0]
 	if st.Queues.List[ln.Leaf].StoppedBy != "" {
 		return false
@@ -20,7 +24,7 @@ func (c *Pass) may(a schedule.Action, p *state.Pool, ln *state.JobClass) bool {
 		if len(k.Bookable) == 0 {
 			return true
 		}
-		for i, need := range k.Prices(st, p, j) {
+		for i, need := range k.Prices(&st.Asks, p, j) {
 			if (k.Bookable[i] || j.Booked.At != 0) && st.Permits(j, p, need) {
 				return true
 			}
@@ -29,30 +33,16 @@ func (c *Pass) may(a schedule.Action, p *state.Pool, ln *state.JobClass) bool {
 	case schedule.Consolidate:
 		return j.Preemptible
 	case schedule.Preempt:
-		if acc := &p.Q[ln.Leaf]; len(c.fresh[ln.Leaf]) == 0 && (acc.Gone == len(acc.Victims) || acc.Victims[acc.Gone].Priority >= j.Priority) {
-			return false
-		}
-		h := victimSearch{c: c, kind: a, pool: p, j: j}
-		return h.candidates()
+		return c.MayPreempt(p, j)
 	case schedule.Reclaim:
-		acc := &p.Q[ln.Leaf]
-		for _, need := range ln.Class.Prices(st, p, j) {
-			if !acc.Alloc.Add(need).Within(acc.Share) {
-				continue // as entitled says
-			}
-			h := victimSearch{c: c, kind: a, pool: p, j: j, need: need}
-			if h.entitled() {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(k.Prices(&st.Asks, p, j), func(need quota.Amounts) bool { return c.MayReclaim(p, j, need) })
 	}
 	return true
 }
 
 // anywhere reports whether each of the tries' first tasks has a site, all else
 // aside.
-func anywhere(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) bool {
+func anywhere(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try) bool {
 	for _, t := range tries {
 		a := st.NextRun(j, t.Group, j.Placed[t.Group])
 		if a == nil || !place.Social(a) && st.Best(p.Whole, a) == nil {
@@ -66,13 +56,13 @@ func anywhere(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) b
 // need of those who wait has a site any more, nobody has to be looked at.
 type drain struct {
 	st   *state.State
-	pool *state.Pool
-	asks map[*state.Ask]bool
-	left []*state.Ask // that had a site when last looked at
+	pool *ledger.Pool
+	asks map[*ledger.Ask]bool
+	left []*ledger.Ask // that had a site when last looked at
 }
 
 // note adds what a job class needs first.
-func (f *drain) note(ln *state.JobClass) {
+func (f *drain) note(ln *ledger.JobClass) {
 	j := ln.Jobs[0]
 	for g, run := range f.st.AsksOf(j) {
 		for _, a := range run {

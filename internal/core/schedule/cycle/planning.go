@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/core/schedule/state"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
 // Plan reads the journal's outcome off the jobs it touched.
@@ -15,24 +15,24 @@ func (c *Pass) Plan() *schedule.Plan {
 	if len(c.St.Log) == 0 {
 		return plan
 	}
-	evicted := map[*state.Job]bool{} // the jobs that are touched, and whether any of them is evicted
-	var jobs []*state.Job
-	was := map[*state.Hold]bool{} // whether a hold was leaving when the cycle began
+	evicted := map[*ledger.Job]bool{} // the jobs that are touched, and whether any of them is evicted
+	var jobs []*ledger.Job
+	was := map[*ledger.Hold]bool{} // whether a hold was leaving when the cycle began
 	for i := len(c.St.Log) - 1; i >= 0; i-- {
-		if e := c.St.Log[i]; e.Op == state.Went || e.Op == state.Stays {
-			was[e.H] = e.Op == state.Stays
+		if e := c.St.Log[i]; e.Op == ledger.Went || e.Op == ledger.Stays {
+			was[e.H] = e.Op == ledger.Stays
 		}
 	}
 	line := map[core.WorkloadID]int{} // when each job that is promised something was given it
 	for i, e := range c.St.Log {
-		if e.Op == state.Took && !e.H.Leaving && line[e.H.Job.ID] == 0 {
+		if e.Op == ledger.Took && !e.H.Leaving && line[e.H.Job.ID] == 0 {
 			line[e.H.Job.ID] = i + 1
 		}
 		if _, seen := evicted[e.H.Job]; !seen {
 			evicted[e.H.Job] = false
 			jobs = append(jobs, e.H.Job)
 		}
-		if e.Op == state.Went && e.H.Leaving && !e.H.Fresh {
+		if e.Op == ledger.Went && e.H.Leaving && !e.H.Fresh {
 			evicted[e.H.Job] = true
 		}
 	}
@@ -56,7 +56,7 @@ func (c *Pass) Plan() *schedule.Plan {
 
 // placed are the tasks of j that start now, and those that do once others have
 // left.
-func (c *Pass) placed(j *state.Job) (now, later []schedule.Placed) {
+func (c *Pass) placed(j *ledger.Job) (now, later []schedule.Placed) {
 	nth := make([]int, len(j.Placed))
 	for _, h := range j.Holds {
 		if !h.Fresh || h.Leaving {
@@ -76,8 +76,8 @@ func (c *Pass) placed(j *state.Job) (now, later []schedule.Placed) {
 	return now, later
 }
 
-func (c *Pass) eviction(j *state.Job, was map[*state.Hold]bool) schedule.Eviction {
-	ev := schedule.Eviction{ID: j.ID, Cause: c.cause[j].cause, For: c.cause[j].by, Whole: true}
+func (c *Pass) eviction(j *ledger.Job, was map[*ledger.Hold]bool) schedule.Eviction {
+	ev := schedule.Eviction{ID: j.ID, Cause: c.Cause[j].Cause, For: c.Cause[j].By, Whole: true}
 	if ev.Cause == schedule.Reserve {
 		ev.Window = c.windows[j]
 	}

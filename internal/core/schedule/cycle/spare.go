@@ -5,8 +5,9 @@ import (
 
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
-	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // Spare leaves those where they are, in the end, whose room nobody has been
@@ -42,12 +43,12 @@ const mostReseats = 64
 // reseats leaves victim j where it is and gives the one it leaves for another
 // place, if there is one by now: its search looked for that before later searches
 // made room that they did not use up.
-func (c *Pass) reseats(j *state.Job, told map[*state.Hold]bool) bool {
-	st, by := c.St, c.St.Jobs[c.cause[j].by]
-	if by == nil || by == j || c.cause[j].cause == schedule.Consolidate {
+func (c *Pass) reseats(j *ledger.Job, told map[*ledger.Hold]bool) bool {
+	st, by := c.St, c.St.Jobs[c.Cause[j].By]
+	if by == nil || by == j || c.Cause[j].Cause == schedule.Consolidate {
 		return false
 	}
-	var left []*state.Hold
+	var left []*ledger.Hold
 	for _, x := range j.Holds {
 		switch {
 		case x.Leaving && told[x]:
@@ -59,18 +60,18 @@ func (c *Pass) reseats(j *state.Job, told map[*state.Hold]bool) bool {
 	if len(left) == 0 {
 		return false
 	}
-	var tries []state.Try
-	var held []*state.Hold
+	var tries []ledger.Try
+	var held []*ledger.Hold
 	waits := false
 	for _, x := range by.Holds {
 		if !x.Fresh || x.Leaving || x.Moves {
 			return false
 		}
 		held, waits = append(held, x), waits || x.Later
-		if i := slices.IndexFunc(tries, func(t state.Try) bool { return t.Group == int(x.Group) }); i >= 0 {
+		if i := slices.IndexFunc(tries, func(t ledger.Try) bool { return t.Group == int(x.Group) }); i >= 0 {
 			tries[i].Count++
 		} else {
-			tries = append(tries, state.Try{Group: int(x.Group), Count: 1})
+			tries = append(tries, ledger.Try{Group: int(x.Group), Count: 1})
 		}
 	}
 	if len(held) == 0 {
@@ -93,9 +94,9 @@ func (c *Pass) reseats(j *state.Job, told map[*state.Hold]bool) bool {
 }
 
 // seat gives j a place: in p, or else in another pool that it may use.
-func (c *Pass) seat(j *state.Job, tries []state.Try, p *state.Pool) bool {
+func (c *Pass) seat(j *ledger.Job, tries []ledger.Try, p *ledger.Pool) bool {
 	st := c.St
-	pools := []*state.Pool{p}
+	pools := []*ledger.Pool{p}
 	for _, name := range st.PoolNames() {
 		if q := st.Pools[name]; q != p && (len(j.Pools) == 0 || slices.Contains(j.Pools, name)) {
 			pools = append(pools, q)
@@ -106,7 +107,7 @@ func (c *Pass) seat(j *state.Job, tries []state.Try, p *state.Pool) bool {
 	}
 	mark := len(st.Log)
 	for _, q := range pools {
-		if st.Permits(j, q, st.Cost(j, q, tries)) && place.PlaceIn(st, q, j, tries) && c.clear(q, j, j.Holds) {
+		if st.Permits(j, q, st.Cost(j, q, tries)) && place.PlaceIn(st, q, j, tries) && c.Clear(q, j, j.Holds) {
 			return true
 		}
 		st.Undo(mark)
@@ -116,11 +117,11 @@ func (c *Pass) seat(j *state.Job, tries []state.Try, p *state.Pool) bool {
 
 // victims are those whom searches of this cycle make leave, in the order in which
 // they were told to, and which holds were told to go in it.
-func (c *Pass) victims() (all []*state.Job, told map[*state.Hold]bool) {
-	seen := map[*state.Job]bool{}
-	told = map[*state.Hold]bool{}
+func (c *Pass) victims() (all []*ledger.Job, told map[*ledger.Hold]bool) {
+	seen := map[*ledger.Job]bool{}
+	told = map[*ledger.Hold]bool{}
 	for _, e := range c.St.Log {
-		if e.Op != state.Went {
+		if e.Op != ledger.Went {
 			continue
 		}
 		told[e.H] = true
@@ -128,7 +129,7 @@ func (c *Pass) victims() (all []*state.Job, told map[*state.Hold]bool) {
 			continue
 		}
 		seen[e.H.Job] = true
-		if slices.Contains([]schedule.Action{schedule.Reclaim, schedule.Preempt, Relieve, schedule.Consolidate}, c.cause[e.H.Job].cause) {
+		if slices.Contains([]schedule.Action{schedule.Reclaim, schedule.Preempt, displace.Relieve, schedule.Consolidate}, c.Cause[e.H.Job].Cause) {
 			all = append(all, e.H.Job)
 		}
 	}
@@ -137,9 +138,8 @@ func (c *Pass) victims() (all []*state.Job, told map[*state.Hold]bool) {
 
 // spares leaves j, or of one that only loses some tasks each of these, where it
 // is; false: something of it goes all the same.
-func (c *Pass) spares(j *state.Job, told map[*state.Hold]bool) bool {
-	st := c.St
-	var left, moved []*state.Hold
+func (c *Pass) spares(j *ledger.Job, told map[*ledger.Hold]bool) bool {
+	var left, moved []*ledger.Hold
 	for _, x := range j.Holds {
 		switch {
 		case x.Leaving && told[x]:
@@ -151,19 +151,19 @@ func (c *Pass) spares(j *state.Job, told map[*state.Hold]bool) bool {
 	if c.remain(j, left, moved) {
 		return true
 	}
-	if j.Standing == 0 || len(moved) > 0 || len(st.Deficits(j, 0, 1)) > 0 {
+	if j.Standing == 0 || len(moved) > 0 || len(j.Deficits(0, 1)) > 0 {
 		return false
 	}
 	all := true
 	for _, x := range left {
-		all = c.remain(j, []*state.Hold{x}, nil) && all
+		all = c.remain(j, []*ledger.Hold{x}, nil) && all
 	}
 	return all
 }
 
 // remain leaves those holds where they are instead of where they were to move
 // to, or does nothing.
-func (c *Pass) remain(j *state.Job, left, moved []*state.Hold) bool {
+func (c *Pass) remain(j *ledger.Job, left, moved []*ledger.Hold) bool {
 	st := c.St
 	mark := len(st.Log)
 	for _, y := range moved {
@@ -187,13 +187,13 @@ func (c *Pass) remain(j *state.Job, left, moved []*state.Hold) bool {
 
 // attribute notes who has the room of j, if that is not the one it was to leave
 // for.
-func (c *Pass) attribute(j *state.Job) {
-	if by := c.St.Jobs[c.cause[j].by]; by != nil && slices.ContainsFunc(by.Holds, func(x *state.Hold) bool { return x.Fresh && !x.Leaving }) {
+func (c *Pass) attribute(j *ledger.Job) {
+	if by := c.St.Jobs[c.Cause[j].By]; by != nil && slices.ContainsFunc(by.Holds, func(x *ledger.Hold) bool { return x.Fresh && !x.Leaving }) {
 		return
 	}
 	for _, e := range c.St.Log {
-		if e.Op == state.Took && !e.H.Gone && e.H.Job != j && slices.ContainsFunc(j.Holds, func(x *state.Hold) bool { return x.Leaving && x.Site == e.H.Site }) {
-			c.cause[j] = verdictOf{between(c.cause[j].cause, j, e.H.Job), e.H.Job.ID}
+		if e.Op == ledger.Took && !e.H.Gone && e.H.Job != j && slices.ContainsFunc(j.Holds, func(x *ledger.Hold) bool { return x.Leaving && x.Site == e.H.Site }) {
+			c.Cause[j] = displace.Verdict{Cause: displace.Between(c.Cause[j].Cause, j, e.H.Job), By: e.H.Job.ID}
 			return
 		}
 	}

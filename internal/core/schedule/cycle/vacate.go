@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -25,8 +27,8 @@ func (c *Pass) vacate() {
 			if s == nil {
 				continue
 			}
-			for _, owner := range state.SortedIDs(st.Tenants[id]) {
-				if j := st.Jobs[owner]; j.Preemptible && j.Leaf >= 0 && !st.Uses(&j.Job, w) {
+			for _, owner := range ledger.SortedIDs(st.Tenants[id]) {
+				if j := st.Jobs[owner]; j.Preemptible && j.Leaf >= 0 && !state.Uses(st.Queues, &j.Job, w) {
 					c.leave(j, s, w.Name)
 				}
 			}
@@ -35,7 +37,7 @@ func (c *Pass) vacate() {
 }
 
 // leave has j leave a site, or as a whole.
-func (c *Pass) leave(j *state.Job, s *state.Site, window string) {
+func (c *Pass) leave(j *ledger.Job, s *ledger.Site, window string) {
 	st, told := c.St, false
 	for _, h := range slices.Clone(j.Holds) {
 		if h.Site == s && !h.Leaving {
@@ -46,12 +48,12 @@ func (c *Pass) leave(j *state.Job, s *state.Site, window string) {
 	if !told {
 		return
 	}
-	c.cause[j] = verdictOf{cause: schedule.Reserve}
+	c.Cause[j] = displace.Verdict{Cause: schedule.Reserve}
 	if c.windows == nil {
-		c.windows = map[*state.Job]string{}
+		c.windows = map[*ledger.Job]string{}
 	}
 	c.windows[j] = window
-	if len(st.Deficits(j, 0, 1)) == 0 {
+	if len(j.Deficits(0, 1)) == 0 {
 		return
 	}
 	for _, h := range slices.Clone(j.Holds) {

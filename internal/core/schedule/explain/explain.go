@@ -11,7 +11,10 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/booking"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
@@ -42,7 +45,7 @@ func Explain(st *state.State, now int64, id core.WorkloadID) (schedule.Explanati
 	}
 	for i := range ex.Reasons {
 		if t := ex.Reasons[i].Token; t == schedule.WaitingForCapacity || t == schedule.Fragmented || t == schedule.WaitingForQuota {
-			ex.Reasons[i].Unsaved = cycle.Unsaved(st, j)
+			ex.Reasons[i].Unsaved = displace.Unsaved(st, j)
 			break
 		}
 	}
@@ -75,7 +78,7 @@ func SetEnd(st *state.State, id core.WorkloadID, by int64) {
 // whyNow is why j waits, with those in their promised places for whom others
 // were told to leave and, where that is not the whole reason, with all in their
 // places who get theirs before j.
-func whyNow(st *state.State, j *state.Job) []schedule.Reason {
+func whyNow(st *state.State, j *ledger.Job) []schedule.Reason {
 	c := cycle.New(st)
 	c.Redeem()
 	defer cycle.Finish(st, c)
@@ -101,7 +104,7 @@ func whyNow(st *state.State, j *state.Job) []schedule.Reason {
 }
 
 // comes is that j has been given a place from which others are still to leave.
-func comes(st *state.State, j *state.Job) (schedule.Reason, bool) {
+func comes(st *state.State, j *ledger.Job) (schedule.Reason, bool) {
 	for _, h := range j.Holds {
 		if h.Fresh && h.Later {
 			return schedule.Reason{Token: schedule.WaitingForPreemption, Tasks: int64(len(j.Holds)), Note: leavers(st, j)}, true
@@ -112,7 +115,7 @@ func comes(st *state.State, j *state.Job) (schedule.Reason, bool) {
 
 // keptFor finds the gang for which the room is kept that j could use, once
 // everybody has been looked at.
-func keptFor(c *cycle.Pass, j *state.Job) schedule.Reason {
+func keptFor(c *cycle.Pass, j *ledger.Job) schedule.Reason {
 	r := schedule.Reason{Token: schedule.Reserved}
 	for _, p := range c.St.PoolsOf(j) {
 		for _, b := range c.Booked[p] {
@@ -125,7 +128,7 @@ func keptFor(c *cycle.Pass, j *state.Job) schedule.Reason {
 }
 
 // leavers says how many leave for j, and where.
-func leavers(st *state.State, j *state.Job) string {
+func leavers(st *state.State, j *ledger.Job) string {
 	who := map[core.WorkloadID]bool{}
 	for _, h := range j.Holds {
 		for _, x := range h.Site.Pool.Leaving {
@@ -146,12 +149,12 @@ func leavers(st *state.State, j *state.Job) string {
 
 // part is how many of a job class go before a job.
 type part struct {
-	jobClass *state.JobClass
+	jobClass *ledger.JobClass
 	count    int
 }
 
 // ahead are those of j's queue that go before it.
-func ahead(st *state.State, j *state.Job) []part {
+func ahead(st *state.State, j *ledger.Job) []part {
 	var out []part
 	for _, l := range st.JobClassesOf(j.Leaf) {
 		first := l.Jobs[0]
@@ -163,7 +166,7 @@ func ahead(st *state.State, j *state.Job) []part {
 			out = append(out, part{l, len(l.Jobs)})
 		case st.Urgency(first) > st.Urgency(j):
 		default:
-			if n := sort.Search(len(l.Jobs), func(k int) bool { return state.Older(l.Jobs[k], j) >= 0 }); n > 0 {
+			if n := sort.Search(len(l.Jobs), func(k int) bool { return ledger.Older(l.Jobs[k], j) >= 0 }); n > 0 {
 				out = append(out, part{l, n})
 			}
 		}
@@ -173,11 +176,11 @@ func ahead(st *state.State, j *state.Job) []part {
 
 // foremost are the first few of those ahead.
 func foremost(st *state.State, ahead []part) []core.WorkloadID {
-	var first []*state.Job
+	var first []*ledger.Job
 	for _, p := range ahead {
 		first = append(first, p.jobClass.Jobs[:min(p.count, aheadShown)]...)
 	}
-	slices.SortFunc(first, func(a, b *state.Job) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), st.Earlier(a, b)) })
+	slices.SortFunc(first, func(a, b *ledger.Job) int { return cmp.Or(cmp.Compare(b.Priority, a.Priority), st.Earlier(a, b)) })
 	var ids []core.WorkloadID
 	for _, j := range first[:min(len(first), aheadShown)] {
 		ids = append(ids, j.ID)
@@ -197,17 +200,17 @@ func EarliestStart(st *state.State, id core.WorkloadID) int64 {
 
 // earliest finds the first known end of what runs after which j has room. What
 // fits goes on to fit as more ends, so not every end is tried.
-func earliest(st *state.State, j *state.Job) int64 {
+func earliest(st *state.State, j *ledger.Job) int64 {
 	ends := inOrderOfEnd(st)
 	if len(ends) == 0 {
 		return 0
 	}
-	_, tries := st.Next(j)
+	_, tries := j.Next()
 	mark := len(st.Log)
 	n := sort.Search(len(ends), func(n int) bool {
 		defer st.Undo(mark)
 		for _, x := range ends[:n+1] {
-			cycle.Vacate(st, x)
+			booking.Vacate(st, x)
 		}
 		for _, p := range st.PoolsOf(j) {
 			if len(st.UnlicensedAfter(j, ends[:n+1])) == 0 && st.Permits(j, p, st.Cost(j, p, tries)) && place.PlaceIn(st, p, j, tries) {
@@ -225,15 +228,15 @@ func earliest(st *state.State, j *state.Job) int64 {
 // inOrderOfEnd are the jobs that hold something and whose end is known, the
 // first to end first. They are remembered until something changes: whole lists
 // are explained at once.
-func inOrderOfEnd(st *state.State) []*state.Job {
+func inOrderOfEnd(st *state.State) []*ledger.Job {
 	if st.Ends == nil {
-		st.Ends = []*state.Job{}
+		st.Ends = []*ledger.Job{}
 		for _, x := range st.Jobs {
 			if x.EndsBy > 0 && len(x.Holds) > 0 {
 				st.Ends = append(st.Ends, x)
 			}
 		}
-		slices.SortFunc(st.Ends, func(a, b *state.Job) int { return cmp.Or(cmp.Compare(a.EndsBy, b.EndsBy), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(st.Ends, func(a, b *ledger.Job) int { return cmp.Or(cmp.Compare(a.EndsBy, b.EndsBy), cmp.Compare(a.ID, b.ID)) })
 	}
 	return st.Ends
 }

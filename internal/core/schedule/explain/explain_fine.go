@@ -7,11 +7,13 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
+	"github.com/musterhq/muster/internal/core/schedule/queues"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // fine is what was looked at for j and does not stand in its way.
-func fine(st *state.State, j *state.Job, ex schedule.Explanation) []schedule.Check {
+func fine(st *state.State, j *ledger.Job, ex schedule.Explanation) []schedule.Check {
 	says := func(tokens ...schedule.Token) bool {
 		return slices.ContainsFunc(ex.Reasons, func(r schedule.Reason) bool { return slices.Contains(tokens, r.Token) })
 	}
@@ -44,7 +46,7 @@ func fine(st *state.State, j *state.Job, ex schedule.Explanation) []schedule.Che
 	return out
 }
 
-func firstOf(st *state.State, ids []core.WorkloadID) *state.Job {
+func firstOf(st *state.State, ids []core.WorkloadID) *ledger.Job {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -52,9 +54,9 @@ func firstOf(st *state.State, ids []core.WorkloadID) *state.Job {
 }
 
 // fineIn is what is in order in the pool that j tries first.
-func fineIn(st *state.State, p *state.Pool, j *state.Job, reasons []schedule.Reason, says func(...schedule.Token) bool) []schedule.Check {
+func fineIn(st *state.State, p *ledger.Pool, j *ledger.Job, reasons []schedule.Reason, says func(...schedule.Token) bool) []schedule.Check {
 	var out []schedule.Check
-	_, tries := st.Next(j)
+	_, tries := j.Next()
 	if need := j.Beyond(p, st.Cost(j, p, tries)); !st.Cfg.NoQuota && !says(schedule.NonPreemptibleOverQuota, schedule.WaitingForQuota) {
 		a := &p.Q[j.Leaf]
 		if d := a.Quota.Quota[quota.GPU]; need[quota.GPU] > 0 && d >= 0 && a.Alloc[quota.GPU]+need[quota.GPU] <= d {
@@ -86,15 +88,15 @@ func fineIn(st *state.State, p *state.Pool, j *state.Job, reasons []schedule.Rea
 				continue
 			}
 			_, lack := shortOf(p, st, x.Ask, x.Count, res, nil)
-			short[state.ResourceNames[res]] = short[state.ResourceNames[res]] || lack
+			short[queues.ResourceNames[res]] = short[queues.ResourceNames[res]] || lack
 		}
 	}
 	if ruled && suits > 0 {
 		out = append(out, schedule.Check{What: "nodes", Note: fmt.Sprintf("%d of %d nodes have the labels and taints that suit it", suits, all)})
 	}
 	for res := range quota.Resources {
-		if lack, asked := short[state.ResourceNames[res]]; asked && !lack {
-			out = append(out, schedule.Check{What: state.ResourceNames[res], Note: "enough is free"})
+		if lack, asked := short[queues.ResourceNames[res]]; asked && !lack {
+			out = append(out, schedule.Check{What: queues.ResourceNames[res], Note: "enough is free"})
 		}
 	}
 	if t, _ := required(j); t != nil && !says(schedule.TopologyUnsatisfied, schedule.WaitingForCapacity, schedule.Fragmented) {
@@ -108,7 +110,7 @@ func fineIn(st *state.State, p *state.Pool, j *state.Job, reasons []schedule.Rea
 }
 
 // limited reports whether any limit holds for j.
-func limited(st *state.State, j *state.Job) bool {
+func limited(st *state.State, j *ledger.Job) bool {
 	for q := j.Leaf; q >= 0; q = st.Queues.List[q].ParentIndex {
 		if st.Queues.List[q].MaxJobs > 0 || st.Queues.List[q].PerUser() {
 			return true

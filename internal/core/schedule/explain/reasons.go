@@ -7,18 +7,20 @@ import (
 
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
+	"github.com/musterhq/muster/internal/core/schedule/queues"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // Why returns what keeps j from starting, the gravest first. It is true of the
 // state as it is.
-func Why(st *state.State, j *state.Job) []schedule.Reason {
+func Why(st *state.State, j *ledger.Job) []schedule.Reason {
 	if j.Leaf < 0 {
 		return []schedule.Reason{*st.Gate(j)}
 	}
 	all := st.Gates(j)
-	below, tries := st.Next(j)
+	below, tries := j.Next()
 	switch {
 	case len(tries) == 0 && below:
 		return append(all, schedule.Reason{Token: schedule.NotYetEvaluated, Note: "its tasks are fewer than its minimum"})
@@ -44,9 +46,9 @@ func graver(all []schedule.Reason) []schedule.Reason {
 }
 
 // whyPools is what keeps j out of each of its pools.
-func whyPools(st *state.State, j *state.Job, tries []state.Try) []schedule.Reason {
+func whyPools(st *state.State, j *ledger.Job, tries []ledger.Try) []schedule.Reason {
 	var all []schedule.Reason
-	pools := slices.DeleteFunc(st.PoolsOf(j), func(p *state.Pool) bool { return len(p.Sites) == 0 })
+	pools := slices.DeleteFunc(st.PoolsOf(j), func(p *ledger.Pool) bool { return len(p.Sites) == 0 })
 	for i, p := range pools {
 		rs := whyIn(st, p, j, tries)
 		if i > 0 && len(all) > 0 && len(rs) > 0 && len(pools) > 1 && !sameTokens(all, rs) {
@@ -82,7 +84,7 @@ func bare(st *state.State) *state.State {
 	return st.Empty
 }
 
-func whyIn(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) []schedule.Reason {
+func whyIn(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try) []schedule.Reason {
 	ready := 0
 	for _, s := range p.Sites {
 		if s.Fit {
@@ -109,7 +111,7 @@ func whyIn(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) []sc
 }
 
 // whyQuota are the limits and quotas that j would exceed.
-func whyQuota(st *state.State, p *state.Pool, j *state.Job, need quota.Amounts) []schedule.Reason {
+func whyQuota(st *state.State, p *ledger.Pool, j *ledger.Job, need quota.Amounts) []schedule.Reason {
 	var rs []schedule.Reason
 	if st.Cfg.NoQuota {
 		return nil
@@ -122,10 +124,10 @@ func whyQuota(st *state.State, p *state.Pool, j *state.Job, need quota.Amounts) 
 		a := &p.Q[q]
 		for r := range quota.Resources {
 			if l := a.Limit[r]; l >= 0 && a.Alloc[r]+need[r] > l && need[r] > 0 {
-				rs = append(rs, schedule.Reason{Token: schedule.OverLimit, Resource: state.ResourceNames[r], Queue: st.Queues.List[q].ID, Requested: need[r], Allocated: a.Alloc[r], Reserved: reserved(st, j, p, q, r), Limit: l})
+				rs = append(rs, schedule.Reason{Token: schedule.OverLimit, Resource: queues.ResourceNames[r], Queue: st.Queues.List[q].ID, Requested: need[r], Allocated: a.Alloc[r], Reserved: reserved(st, j, p, q, r), Limit: l})
 			}
 			if d := a.Quota.Quota[r]; !j.Preemptible && d >= 0 && a.Fixed[r]+need[r] > d && need[r] > 0 {
-				rs = append(rs, schedule.Reason{Token: schedule.NonPreemptibleOverQuota, Resource: state.ResourceNames[r], Queue: st.Queues.List[q].ID, Requested: need[r], Allocated: a.Fixed[r], Quota: d})
+				rs = append(rs, schedule.Reason{Token: schedule.NonPreemptibleOverQuota, Resource: queues.ResourceNames[r], Queue: st.Queues.List[q].ID, Requested: need[r], Allocated: a.Fixed[r], Quota: d})
 			}
 		}
 	}
@@ -139,7 +141,7 @@ func whyQuota(st *state.State, p *state.Pool, j *state.Job, need quota.Amounts) 
 
 // reserved is how much of what a queue has in p is reserved for others than j,
 // which wait for their checks and hold nothing yet.
-func reserved(st *state.State, j *state.Job, p *state.Pool, q int32, r quota.Resource) int64 {
+func reserved(st *state.State, j *ledger.Job, p *ledger.Pool, q int32, r quota.Resource) int64 {
 	n := p.Q[q].Marked[r]
 	if j.Marked() && j.Earmark.Pool == p.Name {
 		n -= j.Earmark.Amounts[r]
@@ -149,18 +151,18 @@ func reserved(st *state.State, j *state.Job, p *state.Pool, q int32, r quota.Res
 
 // whyShare says that j's queue has its due already, so that it can take nothing
 // from others.
-func whyShare(st *state.State, p *state.Pool, j *state.Job, need quota.Amounts) []schedule.Reason {
+func whyShare(st *state.State, p *ledger.Pool, j *ledger.Job, need quota.Amounts) []schedule.Reason {
 	a, need := &p.Q[j.Leaf], j.Beyond(p, need)
 	for r := range quota.Resources {
 		if need[r] > 0 && a.Alloc[r]+need[r] > a.Share[r] && a.Quota.Quota[r] >= 0 {
-			return []schedule.Reason{{Token: schedule.WaitingForQuota, Resource: state.ResourceNames[r], Queue: st.Queues.List[j.Leaf].ID, Requested: need[r], Allocated: a.Alloc[r], Quota: a.Quota.Quota[r], Share: a.Share[r]}}
+			return []schedule.Reason{{Token: schedule.WaitingForQuota, Resource: queues.ResourceNames[r], Queue: st.Queues.List[j.Leaf].ID, Requested: need[r], Allocated: a.Alloc[r], Quota: a.Quota.Quota[r], Share: a.Share[r]}}
 		}
 	}
 	return nil
 }
 
 // whyRoom says what is short; empty: it has room.
-func whyRoom(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) []schedule.Reason {
+func whyRoom(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try) []schedule.Reason {
 	mark := len(st.Log)
 	fits := place.PlaceIn(st, p, j, tries)
 	later := false
@@ -170,7 +172,7 @@ func whyRoom(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) []
 	st.Undo(mark)
 	if fits {
 		if later {
-			return []schedule.Reason{{Token: schedule.WaitingForPreemption, Tasks: int64(state.Total(tries))}}
+			return []schedule.Reason{{Token: schedule.WaitingForPreemption, Tasks: int64(ledger.Total(tries))}}
 		}
 		return nil
 	}
@@ -192,7 +194,7 @@ func whyRoom(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) []
 		rs = append(rs, scattered(st, p, j, tries))
 	}
 	slices.SortStableFunc(rs, func(a, b schedule.Reason) int {
-		return slices.Index(state.ResourceNames[:], a.Resource) - slices.Index(state.ResourceNames[:], b.Resource)
+		return slices.Index(queues.ResourceNames[:], a.Resource) - slices.Index(queues.ResourceNames[:], b.Resource)
 	})
 	return rs
 }
@@ -200,12 +202,12 @@ func whyRoom(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) []
 // shortOf reports whether all sites together have less of a resource free than n
 // tasks of a need, or none has room for one. Where among is given only such
 // sites count.
-func shortOf(p *state.Pool, st *state.State, a *state.Ask, n int, res quota.Resource, among func(*state.Site) bool) (r schedule.Reason, lacks bool) {
+func shortOf(p *ledger.Pool, st *state.State, a *ledger.Ask, n int, res quota.Resource, among func(*ledger.Site) bool) (r schedule.Reason, lacks bool) {
 	one := amountOf(a, res)
 	if one == 0 {
 		return schedule.Reason{}, false
 	}
-	r = schedule.Reason{Token: schedule.WaitingForCapacity, Resource: state.ResourceNames[res], Requested: one, Needed: one * int64(n), Tasks: int64(n), OfNodes: len(p.Sites)}
+	r = schedule.Reason{Token: schedule.WaitingForCapacity, Resource: queues.ResourceNames[res], Requested: one, Needed: one * int64(n), Tasks: int64(n), OfNodes: len(p.Sites)}
 	if res == quota.GPU {
 		r.Type = a.Need.Type
 		defer func() { countParts(st, p, a, &r, among) }()
@@ -236,17 +238,17 @@ func shortOf(p *state.Pool, st *state.State, a *state.Ask, n int, res quota.Reso
 }
 
 // exclude counts a site that a may not go to at all.
-func exclude(r *schedule.Reason, s *state.Site, a *state.Ask) {
+func exclude(r *schedule.Reason, s *ledger.Site, a *ledger.Ask) {
 	if !s.Admits(a.Pass) {
 		return // it suits, at another time
 	}
-	if r.Excluded++; state.OnlyWhole(s, a) {
+	if r.Excluded++; ledger.OnlyWhole(s, a) {
 		r.Whole++
 	}
 }
 
 // amountOf is what one task asks for, devices whole.
-func amountOf(a *state.Ask, r quota.Resource) int64 {
+func amountOf(a *ledger.Ask, r quota.Resource) int64 {
 	switch r {
 	case quota.GPU:
 		return int64(a.Need.Devices)
@@ -259,7 +261,7 @@ func amountOf(a *state.Ask, r quota.Resource) int64 {
 
 // amount is what of a resource is free and in all on s; of devices those that
 // would serve a.
-func amount(s *state.Site, res quota.Resource, a *state.Ask) (free, whole int64) {
+func amount(s *ledger.Site, res quota.Resource, a *ledger.Ask) (free, whole int64) {
 	switch res {
 	case quota.CPU:
 		return max(s.Now.Cpu, 0), s.Node.CPU
@@ -280,14 +282,14 @@ func amount(s *state.Site, res quota.Resource, a *state.Ask) (free, whole int64)
 
 // elsewhere finds what is free, but not on the nodes that have the GPUs, or not
 // on those that have all else.
-func elsewhere(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) []schedule.Reason {
+func elsewhere(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try) []schedule.Reason {
 	var rs []schedule.Reason
 	for _, x := range st.Wanted(j, tries) {
 		a, n := x.Ask, x.Count
 		unnamed := *a
 		unnamed.Migs = nil
 		if a.Migs != nil {
-			for _, r := range shortCounted(p, st, a, n, func(s *state.Site) bool { return s.Fits(&unnamed, false) }) {
+			for _, r := range shortCounted(p, st, a, n, func(s *ledger.Site) bool { return s.Fits(&unnamed, false) }) {
 				if r.Nodes > 0 && r.Nodes == r.OfNodes {
 					r.Note = "on nodes where all else is free"
 					rs = append(rs, r)
@@ -300,7 +302,7 @@ func elsewhere(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) 
 		bare := *a
 		bare.Need.CPU, bare.Need.Memory = 0, 0
 		for _, res := range []quota.Resource{quota.CPU, quota.Memory} {
-			r, _ := shortOf(p, st, a, n, res, func(s *state.Site) bool { return s.Fits(&bare, false) })
+			r, _ := shortOf(p, st, a, n, res, func(s *ledger.Site) bool { return s.Fits(&bare, false) })
 			if r.Nodes > 0 && r.Nodes == r.OfNodes {
 				r.Note = "on nodes with " + schedule.Reason{Resource: "gpu", Type: a.Need.Type}.Amount(int64(a.Need.Devices)) + " free"
 				rs = append(rs, r)
@@ -312,8 +314,8 @@ func elsewhere(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) 
 
 // scattered describes a gang that fits by its sums but not node by node, or not
 // in one domain of the network.
-func scattered(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) schedule.Reason {
-	var first *state.Ask
+func scattered(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try) schedule.Reason {
+	var first *ledger.Ask
 	for _, t := range tries {
 		if first = st.NextRun(j, t.Group, j.Placed[t.Group]); first != nil {
 			break
@@ -323,8 +325,8 @@ func scattered(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) 
 	if first.Need.Devices > 0 {
 		res = quota.GPU
 	}
-	r, _ := shortOf(p, st, first, state.Total(tries), res, nil)
-	r.Token, r.Tasks = schedule.Fragmented, int64(state.Total(tries))
+	r, _ := shortOf(p, st, first, ledger.Total(tries), res, nil)
+	r.Token, r.Tasks = schedule.Fragmented, int64(ledger.Total(tries))
 	for _, x := range st.Wanted(j, tries) {
 		a, n := x.Ask, x.Count
 		most := 0
@@ -355,7 +357,7 @@ const blocksShown = 3
 
 // blocks are the domains of a level with what of them is free, the roomiest
 // first.
-func blocks(st *state.State, p *state.Pool, j *state.Job, tries []state.Try, t *schedule.Topology, level int) []schedule.Block {
+func blocks(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try, t *schedule.Topology, level int) []schedule.Block {
 	d := place.DomainsOf(p, t.Levels)
 	all := st.Wanted(j, tries)
 	res := quota.CPU
@@ -371,7 +373,7 @@ func blocks(st *state.State, p *state.Pool, j *state.Job, tries []state.Try, t *
 				b.Free += free
 			}
 		}
-		sub := &state.Subset{Pool: p, Sites: sites}
+		sub := &ledger.Subset{Pool: p, Sites: sites}
 		for _, x := range all {
 			b.Fitting += int64(place.RoomFor(st, sub, x.Ask, x.Count))
 		}
@@ -384,7 +386,7 @@ func blocks(st *state.State, p *state.Pool, j *state.Job, tries []state.Try, t *
 }
 
 // required is the topology that all of j must keep to, and its level.
-func required(j *state.Job) (*schedule.Topology, int) {
+func required(j *ledger.Job) (*schedule.Topology, int) {
 	for i := range j.Shape.Sets {
 		if t := j.Shape.Sets[i].Topology; t != nil && t.Required != "" {
 			if l := slices.Index(t.Levels, t.Required); l >= 0 {

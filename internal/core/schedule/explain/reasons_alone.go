@@ -2,16 +2,17 @@ package explain
 
 import (
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // whyAlone says that a wants nodes to itself, and how many have nothing on them.
-func whyAlone(p *state.Pool, st *state.State, a *state.Ask, n int) []schedule.Reason {
+func whyAlone(p *ledger.Pool, st *state.State, a *ledger.Ask, n int) []schedule.Reason {
 	if a.Alone() == "" {
 		return nil
 	}
 	r := schedule.Reason{Token: schedule.WaitingForCapacity, Resource: "nodes", Requested: 1, Needed: int64(n), Tasks: int64(n), Note: "it wants them to itself"}
-	if a.Alone() != state.AloneEach {
+	if a.Alone() != ledger.AloneEach {
 		r.Needed = 1
 	}
 	for _, s := range p.Sites {

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // shortCounted is which partitions, and whatever else is counted by name, are
 // shortOf for n tasks of a: of all together, or on every site. Where among is given
 // only such sites count.
-func shortCounted(p *state.Pool, st *state.State, a *state.Ask, n int, among func(*state.Site) bool) []schedule.Reason {
+func shortCounted(p *ledger.Pool, st *state.State, a *ledger.Ask, n int, among func(*ledger.Site) bool) []schedule.Reason {
 	var out []schedule.Reason
 	for _, w := range a.Migs {
 		one := int64(w.Count)
@@ -49,14 +50,14 @@ func shortCounted(p *state.Pool, st *state.State, a *state.Ask, n int, among fun
 }
 
 // outgrownCounted is outgrown of what is counted by name.
-func outgrownCounted(st *state.State, pools []*state.Pool, asked []state.Wanted) string {
+func outgrownCounted(st *state.State, pools []*ledger.Pool, asked []ledger.Wanted) string {
 	needed := map[string]int64{}
 	for _, x := range asked {
 		for _, w := range x.Ask.Migs {
 			needed[w.Name] += int64(w.Count) * int64(x.Count)
 		}
 	}
-	for _, name := range state.SortedKeys(needed) {
+	for _, name := range ledger.SortedKeys(needed) {
 		most := int64(0)
 		for _, p := range pools {
 			sum := int64(0)

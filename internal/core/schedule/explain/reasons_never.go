@@ -6,12 +6,14 @@ import (
 
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
+	"github.com/musterhq/muster/internal/core/schedule/queues"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // never says what is too much on a state on which nothing runs.
-func never(st *state.State, j *state.Job, tries []state.Try) schedule.Reason {
+func never(st *state.State, j *ledger.Job, tries []ledger.Try) schedule.Reason {
 	pools := st.PoolsOf(j)
 	if len(pools) == 0 && len(j.Pools) > 0 {
 		return schedule.Reason{Token: schedule.NeverFits, Resource: "pool", Note: fmt.Sprintf("no node is in pool %v", j.Pools)}
@@ -24,7 +26,7 @@ func never(st *state.State, j *state.Job, tries []state.Try) schedule.Reason {
 			return r
 		}
 	}
-	r := schedule.Reason{Token: schedule.NeverFits, Resource: "tasks", Tasks: int64(state.Total(tries))}
+	r := schedule.Reason{Token: schedule.NeverFits, Resource: "tasks", Tasks: int64(ledger.Total(tries))}
 	for _, p := range pools {
 		mark := len(st.Log)
 		fitting := 0
@@ -32,7 +34,7 @@ func never(st *state.State, j *state.Job, tries []state.Try) schedule.Reason {
 			fitting = 0
 			for _, t := range tries {
 				for range t.Count {
-					if !place.PlaceGroup(st, j, state.Try{Group: t.Group, Count: 1}, part) {
+					if !place.PlaceGroup(st, j, ledger.Try{Group: t.Group, Count: 1}, part) {
 						break
 					}
 					fitting++
@@ -71,10 +73,10 @@ func never(st *state.State, j *state.Job, tries []state.Try) schedule.Reason {
 
 // outgrown says of which resource tasks need more together than all nodes of
 // any pool have; empty: of none, the nodes only do not divide so.
-func outgrown(st *state.State, pools []*state.Pool, asked []state.Wanted) string {
+func outgrown(st *state.State, pools []*ledger.Pool, asked []ledger.Wanted) string {
 	for res := range quota.Resources {
 		var needed, most int64
-		one := schedule.Reason{Resource: state.ResourceNames[res]}
+		one := schedule.Reason{Resource: queues.ResourceNames[res]}
 		for _, x := range asked {
 			needed += amountOf(x.Ask, res) * int64(x.Count)
 			if res == quota.GPU {
@@ -96,7 +98,7 @@ func outgrown(st *state.State, pools []*state.Pool, asked []state.Wanted) string
 
 // tooLarge is the first resource of which no node of any pool has what one task
 // of a asks for. What is short in some pools only is not to blame by itself.
-func tooLarge(st *state.State, pools []*state.Pool, a *state.Ask, n int) (schedule.Reason, bool) {
+func tooLarge(st *state.State, pools []*ledger.Pool, a *ledger.Ask, n int) (schedule.Reason, bool) {
 	var all []schedule.Reason // over the pools, and in how many of them
 	in := map[string]int{}
 	for _, p := range pools {

@@ -2,13 +2,14 @@ package explain
 
 import (
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // countParts adds to a reason about GPUs what is free of each, where a part of
 // one is asked for. What is enough in all but nowhere in one piece is scattered.
-func countParts(st *state.State, p *state.Pool, a *state.Ask, r *schedule.Reason, among func(*state.Site) bool) {
-	if a.Need.Milli >= 1000 && a.Need.Share == 0 {
+func countParts(st *state.State, p *ledger.Pool, a *ledger.Ask, r *schedule.Reason, among func(*ledger.Site) bool) {
+	if a.Need.Milli >= 1000 && a.Need.GPUMemory == 0 {
 		return
 	}
 	for _, s := range p.Sites {

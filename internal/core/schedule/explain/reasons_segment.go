@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
@@ -11,8 +12,8 @@ import (
 // whySegments says that j's segments find no room, each in one domain of its
 // own, if all else of j does; the second result is false otherwise. Of the
 // reason only what is about segments is filled in.
-func whySegments(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) (schedule.Reason, bool) {
-	first := slices.IndexFunc(tries, func(t state.Try) bool {
+func whySegments(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try) (schedule.Reason, bool) {
+	first := slices.IndexFunc(tries, func(t ledger.Try) bool {
 		g := &j.Shape.Groups[t.Group]
 		return g.Segment > 0 && g.Topology != nil && g.Topology.Required != ""
 	})
@@ -31,7 +32,7 @@ func whySegments(st *state.State, p *state.Pool, j *state.Job, tries []state.Try
 		r.Blocks = append(r.Blocks, b)
 	}
 	r.Blocks = r.Blocks[:min(len(r.Blocks), blocksShown)]
-	segments := slices.DeleteFunc(slices.Clone(tries), func(t state.Try) bool { return j.Shape.Groups[t.Group].Segment == 0 })
+	segments := slices.DeleteFunc(slices.Clone(tries), func(t ledger.Try) bool { return j.Shape.Groups[t.Group].Segment == 0 })
 	r.Tasks, r.Fitting = int64(len(segments)), mostSegments(st, p, j, segments)
 	if root, _ := required(j); root != nil {
 		r.Note = root.Required
@@ -40,7 +41,7 @@ func whySegments(st *state.State, p *state.Pool, j *state.Job, tries []state.Try
 }
 
 // fitsLoose reports whether j has room in p if its segments may be anywhere.
-func fitsLoose(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) bool {
+func fitsLoose(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try) bool {
 	groups := slices.Clone(j.Shape.Groups)
 	for g := range groups {
 		if groups[g].Segment > 0 {
@@ -56,7 +57,7 @@ func fitsLoose(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) 
 }
 
 // mostSegments is how many of the segments have room together, those in front.
-func mostSegments(st *state.State, p *state.Pool, j *state.Job, segments []state.Try) int64 {
+func mostSegments(st *state.State, p *ledger.Pool, j *ledger.Job, segments []ledger.Try) int64 {
 	if n, ok := countSegments(st, p, j, segments); ok {
 		return n
 	}
@@ -75,7 +76,7 @@ func mostSegments(st *state.State, p *state.Pool, j *state.Job, segments []state
 
 // countSegments is mostSegments by arithmetic, where all but the last are alike
 // and of equal tasks that may be anywhere.
-func countSegments(st *state.State, p *state.Pool, j *state.Job, segments []state.Try) (int64, bool) {
+func countSegments(st *state.State, p *ledger.Pool, j *ledger.Job, segments []ledger.Try) (int64, bool) {
 	first := segments[0]
 	grp, t := &j.Shape.Groups[first.Group], j.Shape.Groups[first.Group].Topology
 	a := st.NextRun(j, first.Group, j.Placed[first.Group])
@@ -85,7 +86,7 @@ func countSegments(st *state.State, p *state.Pool, j *state.Job, segments []stat
 	}
 	alikes := 0
 	for _, x := range segments {
-		alikes += state.Bit(place.Alike(grp, &j.Shape.Groups[x.Group]))
+		alikes += ledger.Bit(place.Alike(grp, &j.Shape.Groups[x.Group]))
 	}
 	if alikes < len(segments)-1 {
 		return 0, false
@@ -94,7 +95,7 @@ func countSegments(st *state.State, p *state.Pool, j *state.Job, segments []stat
 	if root, at := required(j); root != nil {
 		subs = nil
 		for _, sites := range place.DomainsOf(p, root.Levels).Sites[at] {
-			subs = append(subs, &state.Subset{Pool: p, Sites: sites})
+			subs = append(subs, &ledger.Subset{Pool: p, Sites: sites})
 		}
 	}
 	most := 0

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
@@ -19,15 +20,15 @@ const ours = "muster.dev/"
 // nowhere is that the conditions of a on nodes leave it none at all, which no
 // amount of anything could change; false: some node suits it, or what bars it is
 // not a condition that somebody wrote.
-func nowhere(st *state.State, pools []*state.Pool, a *state.Ask) (schedule.Reason, bool) {
+func nowhere(st *state.State, pools []*ledger.Pool, a *ledger.Ask) (schedule.Reason, bool) {
 	if a.Rule == nil {
 		return schedule.Reason{}, false
 	}
-	var sites []*state.Site
+	var sites []*ledger.Site
 	for _, p := range pools {
 		sites = append(sites, p.Sites...)
 	}
-	if len(sites) == 0 || slices.ContainsFunc(sites, func(s *state.Site) bool { return st.Allowed(s, a) }) {
+	if len(sites) == 0 || slices.ContainsFunc(sites, func(s *ledger.Site) bool { return st.Allowed(s, a) }) {
 		return schedule.Reason{}, false
 	}
 	r := schedule.Reason{Token: schedule.NeverFits, Resource: schedule.ResourceNodes, OfNodes: len(sites)}
@@ -37,11 +38,11 @@ func nowhere(st *state.State, pools []*state.Pool, a *state.Ask) (schedule.Reaso
 			written = append(written, a.Rule.Terms[i])
 		}
 	}
-	holds := func(s *state.Site) bool {
-		return !slices.ContainsFunc(written, func(t schedule.Term) bool { return !state.Holds(&t, s) })
+	holds := func(s *ledger.Site) bool {
+		return !slices.ContainsFunc(written, func(t schedule.Term) bool { return !ledger.Holds(&t, s) })
 	}
 	for i := range written {
-		if t := &written[i]; !slices.ContainsFunc(sites, func(s *state.Site) bool { return state.Holds(t, s) }) {
+		if t := &written[i]; !slices.ContainsFunc(sites, func(s *ledger.Site) bool { return ledger.Holds(t, s) }) {
 			r.Label, r.Note = t.Key, fmt.Sprintf("it asks for nodes with %s, and none of %s has that", words(t), nodesWord(len(sites)))
 			r.Nearest = nearest(sites, t)
 			return r, true
@@ -61,7 +62,7 @@ func nowhere(st *state.State, pools []*state.Pool, a *state.Ask) (schedule.Reaso
 			continue
 		}
 		for _, t := range s.Node.Taints {
-			if !state.Tolerated([]core.Taint{t}, a.Rule) {
+			if !ledger.Tolerated([]core.Taint{t}, a.Rule) {
 				taints[t.Key]++
 			}
 		}
@@ -107,7 +108,7 @@ func words(t *schedule.Term) string {
 
 // nearest is the label of a node that is written most like what t asks for;
 // empty: nothing is at all like it.
-func nearest(sites []*state.Site, t *schedule.Term) string {
+func nearest(sites []*ledger.Site, t *schedule.Term) string {
 	if t.Op != "In" && t.Op != "Exists" {
 		return ""
 	}
@@ -164,7 +165,7 @@ func distance(a, b string) int {
 		row[0] = i + 1
 		for k := range y {
 			old := row[k+1]
-			row[k+1] = min(row[k+1]+1, row[k]+1, last+1-state.Bit(x[i] == y[k]))
+			row[k+1] = min(row[k+1]+1, row[k]+1, last+1-ledger.Bit(x[i] == y[k]))
 			last = old
 		}
 	}
@@ -173,7 +174,7 @@ func distance(a, b string) int {
 
 // crowdedApart is that j's tasks would fit, but for having to be apart from each
 // other, or near each other.
-func crowdedApart(st *state.State, pools []*state.Pool, j *state.Job, r *schedule.Reason) {
+func crowdedApart(st *state.State, pools []*ledger.Pool, j *ledger.Job, r *schedule.Reason) {
 	data := j.Job
 	groups := slices.Clone(data.Shape.Groups)
 	for g := range groups {
@@ -196,7 +197,7 @@ func crowdedApart(st *state.State, pools []*state.Pool, j *state.Job, r *schedul
 	}
 	data.Shape, data.Queue = schedule.NewShape(data.Shape.Sets, groups), ""
 	free := stranger(st, data)
-	_, tries := st.Next(free)
+	_, tries := free.Next()
 	for _, p := range pools {
 		mark := len(st.Log)
 		ok := place.PlaceIn(st, p, free, tries)
@@ -210,17 +211,17 @@ func crowdedApart(st *state.State, pools []*state.Pool, j *state.Job, r *schedul
 }
 
 // values is how many values of a label the nodes of pools have.
-func values(pools []*state.Pool, key string) int {
+func values(pools []*ledger.Pool, key string) int {
 	seen := map[string]bool{}
 	for _, p := range pools {
 		for _, s := range p.Sites {
-			seen[state.Label(s, key)] = true
+			seen[ledger.Label(s, key)] = true
 		}
 	}
 	return len(seen)
 }
 
 // stranger is a job that no queue knows, for questions about room alone.
-func stranger(st *state.State, data schedule.Job) *state.Job {
-	return &state.Job{Job: data, Leaf: -1, Active: make([]int32, len(data.Shape.Groups)), Placed: make([]int32, len(data.Shape.Groups))}
+func stranger(st *state.State, data schedule.Job) *ledger.Job {
+	return &ledger.Job{Job: data, Leaf: -1, Active: make([]int32, len(data.Shape.Groups)), Placed: make([]int32, len(data.Shape.Groups))}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
 	"github.com/musterhq/muster/internal/core/schedule/place"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
@@ -43,11 +44,11 @@ func Try(st *state.State, now int64, data schedule.Job) Trial {
 	for _, a := range []schedule.Action{schedule.Allocate, schedule.Consolidate, schedule.Reclaim, schedule.Preempt} {
 		for _, p := range st.PoolsOf(j) {
 			c := cycle.New(st)
-			out := cycle.Hopeless
+			out := displace.Hopeless
 			if r := st.Gate(j); r == nil {
 				out = c.Look(a, p, j)
 			}
-			if out == cycle.Hopeless {
+			if out == displace.Hopeless {
 				continue
 			}
 			plan := c.Plan()
@@ -99,7 +100,7 @@ func Fits(st *state.State, data schedule.Job) (schedule.Reason, bool) {
 	cycle.Prepare(st)
 	data.Queue = ""
 	j := stranger(st, data)
-	_, tries := st.Next(j)
+	_, tries := j.Next()
 	for _, p := range st.PoolsOf(j) {
 		mark := len(st.Log)
 		ok := place.PlaceIn(st, p, j, tries)

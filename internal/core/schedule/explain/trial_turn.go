@@ -130,7 +130,7 @@ func Part(j schedule.Job) int {
 		for _, r := range j.Shape.Groups[g].Runs {
 			switch n := r.Need; {
 			case n.Devices == 0:
-			case n.Share > 0 || n.Milli >= 1000 || part > 0 && n.Milli != part:
+			case n.GPUMemory > 0 || n.Milli >= 1000 || part > 0 && n.Milli != part:
 				return 0
 			default:
 				part = n.Milli

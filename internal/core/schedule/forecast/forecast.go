@@ -53,7 +53,7 @@ const (
 	forecastJobs   = 20_000
 	forecastEvents = 2_000
 	forecastLooks  = 150_000
-	settleRounds   = 40
+	steadyRounds   = 40
 )
 
 // Who would be displaced is worked out at the first fullSteps ends, and then at

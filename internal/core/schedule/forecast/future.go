@@ -94,7 +94,7 @@ func (f *future) run() int64 {
 			cfg.Actions, cfg.Quantum = []schedule.Action{schedule.Allocate}, 0
 		}
 		f.st.Configure(cfg)
-		if f.settle(len(cfg.Actions) != 1) {
+		if f.stabilize(len(cfg.Actions) != 1) {
 			return f.now
 		}
 		if len(f.ends) == 0 {
@@ -109,11 +109,11 @@ func (f *future) run() int64 {
 	return 0
 }
 
-// settle plans until nothing more happens at this instant, and reports whether
+// stabilize plans until nothing more happens at this instant, and reports whether
 // the job has started. displaces is that somebody
 // may be displaced, which costs more.
-func (f *future) settle(displaces bool) bool {
-	for range settleRounds {
+func (f *future) stabilize(displaces bool) bool {
+	for range steadyRounds {
 		classes := f.st.Classes()
 		f.looks += classes + 1
 		if displaces {

@@ -21,7 +21,7 @@ type Outcome struct {
 func OutcomeOf(c *state.Copy) Outcome {
 	f := newFuture(c, "", nil, func(s Span) int64 { return s.Likely })
 	causes := map[core.WorkloadID]schedule.Eviction{}
-	for range settleRounds {
+	for range steadyRounds {
 		p := cycle.Run(f.st, f.now)
 		if len(p.Placements)+len(p.Evictions) == 0 {
 			break

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -15,9 +16,9 @@ import (
 // rules, and of tasks that ask for the same.
 type puzzle struct {
 	st     *state.State
-	j      *state.Job
-	sub    *state.Subset
-	sites  []*state.Site
+	j      *ledger.Job
+	sub    *ledger.Subset
+	sites  []*ledger.Site
 	static [][]byte // of each site, what distinguishes it beside its room
 	pieces []piece
 	steps  int
@@ -27,8 +28,8 @@ type puzzle struct {
 type piece struct {
 	group int
 	nth   int32
-	ask   *state.Ask
-	site  *state.Site
+	ask   *ledger.Ask
+	site  *ledger.Site
 	at    int // of site among those of the puzzle
 	devs  []int32
 }
@@ -41,8 +42,8 @@ const (
 )
 
 // solve places the tries of j on sites of sub, in whatever way there is.
-func solve(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) bool {
-	if n := state.Total(tries); n < 2 || n > mostPieces {
+func solve(st *state.State, j *ledger.Job, tries []ledger.Try, sub *ledger.Subset) bool {
+	if n := ledger.Total(tries); n < 2 || n > mostPieces {
 		return false
 	}
 	z := &puzzle{st: st, j: j, sub: sub}
@@ -84,7 +85,7 @@ func (z *puzzle) branches() bool {
 	for i := range z.pieces {
 		p := &z.pieces[i]
 		n := &p.ask.Need
-		if p.ask != z.pieces[0].ask || n.Devices > 1 && (n.Share > 0 || n.Milli < 1000) {
+		if p.ask != z.pieces[0].ask || n.Devices > 1 && (n.GPUMemory > 0 || n.Milli < 1000) {
 			return true
 		}
 		if r := p.ask.Rule; r != nil && (r.Near != "" || r.Away != "" || r.Alone != "") {
@@ -95,10 +96,10 @@ func (z *puzzle) branches() bool {
 }
 
 // size puts first what is hard to place.
-func size(a *state.Ask) int64 {
+func size(a *ledger.Ask) int64 {
 	n := &a.Need
 	milli := int64(n.Milli)
-	if n.Share > 0 {
+	if n.GPUMemory > 0 {
 		milli = 500
 	}
 	return (int64(n.Devices)*milli+a.Slices)<<20 + min(n.CPU, 1<<20-1)
@@ -116,9 +117,9 @@ func (z *puzzle) survey() {
 			}
 			ok := s.Fits(a, true) && z.st.Allowed(s, a)
 			some = some || ok
-			mark = append(mark, byte(state.Bit(z.st.Allowed(s, a))))
+			mark = append(mark, byte(ledger.Bit(z.st.Allowed(s, a))))
 			if r := a.Rule; r != nil {
-				mark = append(append(append(mark, state.Label(s, r.Near)...), 0), state.Label(s, r.Away)...)
+				mark = append(append(append(mark, ledger.Label(s, r.Near)...), 0), ledger.Label(s, r.Away)...)
 			}
 		}
 		if !some {
@@ -137,7 +138,7 @@ func (z *puzzle) survey() {
 }
 
 // topologies are the conditions of j's groups and sets that must hold.
-func topologies(j *state.Job) []*schedule.Topology {
+func topologies(j *ledger.Job) []*schedule.Topology {
 	var out []*schedule.Topology
 	for i := range j.Shape.Sets {
 		out = append(out, j.Shape.Sets[i].Topology)
@@ -149,7 +150,7 @@ func topologies(j *state.Job) []*schedule.Topology {
 }
 
 // path is the domain of that level in which s is.
-func path(d *state.Domains, s *state.Site, level string) (string, bool) {
+func path(d *ledger.Domains, s *ledger.Site, level string) (string, bool) {
 	i := slices.Index(d.Levels, level)
 	if i < 0 {
 		return "", false
@@ -174,7 +175,7 @@ func (z *puzzle) put(i, from int) bool {
 	seen := map[string]bool{}
 	for k := from; k < len(z.sites); k++ {
 		s := z.sites[k]
-		if !s.Fits(p.ask, true) || !z.st.Allowed(s, p.ask) || !z.near(p.group, s) || Social(p.ask) && !z.st.Company(s, p.ask.Rule) {
+		if !s.Fits(p.ask, true) || !z.st.Allowed(s, p.ask) || !z.near(p.group, s) || Social(p.ask) && !s.Company(p.ask.Rule) {
 			continue
 		}
 		kind := string(mark(&s.Soon, z.static[k]))
@@ -238,11 +239,11 @@ func (z *puzzle) hope(i int) bool {
 	return true
 }
 
-func Social(a *state.Ask) bool { return a.Rule != nil && (a.Rule.Near != "" || a.Rule.Away != "") }
+func Social(a *ledger.Ask) bool { return a.Rule != nil && (a.Rule.Near != "" || a.Rule.Away != "") }
 
 // near reports whether s is in the domains that a task of the group must share
 // with those of its job that have a place.
-func (z *puzzle) near(g int, s *state.Site) bool {
+func (z *puzzle) near(g int, s *ledger.Site) bool {
 	sh := z.j.Shape
 	if !z.shares(sh.Groups[g].Topology, s, func(o int) bool { return o == g }) {
 		return false
@@ -255,7 +256,7 @@ func (z *puzzle) near(g int, s *state.Site) bool {
 	return true
 }
 
-func (z *puzzle) shares(t *schedule.Topology, s *state.Site, member func(int) bool) bool {
+func (z *puzzle) shares(t *schedule.Topology, s *ledger.Site, member func(int) bool) bool {
 	if t == nil || t.Required == "" {
 		return true
 	}
@@ -274,7 +275,7 @@ func (z *puzzle) shares(t *schedule.Topology, s *state.Site, member func(int) bo
 }
 
 // mark appends to what distinguishes a site its room.
-func mark(v *state.View, static []byte) []byte {
+func mark(v *ledger.View, static []byte) []byte {
 	out := slices.Clip(static)
 	for _, n := range []int64{v.Cpu, v.Mem, v.Pods} {
 		out = append(strconv.AppendInt(out, n, 36), ' ')
@@ -285,8 +286,8 @@ func mark(v *state.View, static []byte) []byte {
 	for _, m := range v.Mig {
 		out = append(strconv.AppendInt(out, int64(m), 36), ' ')
 	}
-	if out = append(strconv.AppendInt(out, int64(state.Bit(v.Guests.Plain != 0)), 36), ' '); len(v.Guests.Alone) > 0 {
-		for _, key := range state.SortedKeys(v.Guests.Alone) {
+	if out = append(strconv.AppendInt(out, int64(ledger.Bit(v.Guests.Plain != 0)), 36), ' '); len(v.Guests.Alone) > 0 {
+		for _, key := range ledger.SortedKeys(v.Guests.Alone) {
 			out = append(append(out, key...), 0)
 		}
 	}
@@ -295,7 +296,7 @@ func mark(v *state.View, static []byte) []byte {
 
 // choices are the devices that a task may get on s, one choice of those that
 // come to the same.
-func (z *puzzle) choices(s *state.Site, a *state.Ask) [][]int32 {
+func (z *puzzle) choices(s *ledger.Site, a *ledger.Ask) [][]int32 {
 	n := a.Need.Devices
 	if n == 0 {
 		return [][]int32{nil}
@@ -338,8 +339,8 @@ func (z *puzzle) choices(s *state.Site, a *state.Ask) [][]int32 {
 }
 
 // takeOn is take with the devices chosen.
-func takeOn(st *state.State, j *state.Job, group int, a *state.Ask, s *state.Site, devs []int32) *state.Hold {
-	h := state.Draft(j, group, a, s)
+func takeOn(st *state.State, j *ledger.Job, group int, a *ledger.Ask, s *ledger.Site, devs []int32) *ledger.Hold {
+	h := ledger.Draft(j, group, a, s)
 	h.Task, h.Counted, h.Devs = -1, true, devs
 	h.Later = !s.Now.Fits(s, a)
 	for _, d := range devs {
@@ -349,7 +350,7 @@ func takeOn(st *state.State, j *state.Job, group int, a *state.Ask, s *state.Sit
 }
 
 // Bound reports whether the job's tasks must be near one another.
-func Bound(j *state.Job) bool {
+func Bound(j *ledger.Job) bool {
 	for _, s := range j.Shape.Sets {
 		if s.Topology != nil && s.Topology.Required != "" {
 			return true

@@ -8,12 +8,13 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
 // Place puts the tries of j on sites of sub, all of them or none. What it took
 // is in the journal; on failure the caller undoes it.
-func Place(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) bool {
+func Place(st *state.State, j *ledger.Job, tries []ledger.Try, sub *ledger.Subset) bool {
 	if !enough(st, j, tries, sub) {
 		return false
 	}
@@ -30,7 +31,7 @@ func Place(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) 
 
 // Gather makes all of a gang wait if those of it that could start now would be
 // less than its minimum.
-func Gather(st *state.State, j *state.Job) {
+func Gather(st *state.State, j *ledger.Job) {
 	short := false
 	for g := range j.Shape.Groups {
 		n := int(j.Active[g])
@@ -51,7 +52,7 @@ func Gather(st *state.State, j *state.Job) {
 	}
 }
 
-func placeSet(st *state.State, j *state.Job, set int, tries []state.Try, sub *state.Subset) bool {
+func placeSet(st *state.State, j *ledger.Job, set int, tries []ledger.Try, sub *ledger.Subset) bool {
 	mine := tries[:0:0]
 	for _, t := range tries {
 		if j.InSet(t.Group, set) {
@@ -61,21 +62,21 @@ func placeSet(st *state.State, j *state.Job, set int, tries []state.Try, sub *st
 	if len(mine) == 0 {
 		return true
 	}
-	return inDomain(st, j, j.Shape.Sets[set].Topology, mine, func(g int) bool { return j.InSet(g, set) }, sub, func(sub *state.Subset) bool {
+	return inDomain(st, j, j.Shape.Sets[set].Topology, mine, func(g int) bool { return j.InSet(g, set) }, sub, func(sub *ledger.Subset) bool {
 		for s := range j.Shape.Sets {
 			if s > 0 && j.Shape.Sets[s].Parent == set && !placeSet(st, j, s, mine, sub) {
 				return false
 			}
 		}
-		own := slices.DeleteFunc(slices.Clone(mine), func(t state.Try) bool { return j.Shape.Groups[t.Group].Set != set })
-		slices.SortStableFunc(own, func(a, b state.Try) int { // what is bound goes first
-			return cmp.Compare(state.Bit(j.Shape.Groups[a.Group].Segment == 0), state.Bit(j.Shape.Groups[b.Group].Segment == 0))
+		own := slices.DeleteFunc(slices.Clone(mine), func(t ledger.Try) bool { return j.Shape.Groups[t.Group].Set != set })
+		slices.SortStableFunc(own, func(a, b ledger.Try) int { // what is bound goes first
+			return cmp.Compare(ledger.Bit(j.Shape.Groups[a.Group].Segment == 0), ledger.Bit(j.Shape.Groups[b.Group].Segment == 0))
 		})
 		return roomy(st, j, own, sub) && placeGroups(st, j, own, sub)
 	})
 }
 
-func PlaceGroup(st *state.State, j *state.Job, t state.Try, sub *state.Subset) bool {
+func PlaceGroup(st *state.State, j *ledger.Job, t ledger.Try, sub *ledger.Subset) bool {
 	for range t.Count {
 		a := st.NextRun(j, t.Group, j.Placed[t.Group])
 		if a == nil {
@@ -92,11 +93,11 @@ func PlaceGroup(st *state.State, j *state.Job, t state.Try, sub *state.Subset) b
 
 // enough is a cheap test that fails only what cannot fit: for each ask, sites
 // with room for as many.
-func enough(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) bool {
+func enough(st *state.State, j *ledger.Job, tries []ledger.Try, sub *ledger.Subset) bool {
 	if len(tries) == 1 && tries[0].Count == 1 {
 		return true // the try itself is as cheap
 	}
-	need := map[*state.Ask]int{}
+	need := map[*ledger.Ask]int{}
 	for _, t := range tries {
 		for i := range int32(t.Count) {
 			a := st.NextRun(j, t.Group, j.Placed[t.Group]+i)
@@ -115,7 +116,7 @@ func enough(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset)
 }
 
 // RoomFor is how many tasks of a have room in sub, counted up to n.
-func RoomFor(st *state.State, sub *state.Subset, a *state.Ask, n int) int {
+func RoomFor(st *state.State, sub *ledger.Subset, a *ledger.Ask, n int) int {
 	have := 0
 	for _, s := range sub.Sites {
 		if have >= n {
@@ -128,7 +129,7 @@ func RoomFor(st *state.State, sub *state.Subset, a *state.Ask, n int) int {
 	return have
 }
 
-func DomainsOf(p *state.Pool, levels []string) *state.Domains {
+func DomainsOf(p *ledger.Pool, levels []string) *ledger.Domains {
 	key := ""
 	for _, l := range levels {
 		key += l + "\x00"
@@ -136,15 +137,15 @@ func DomainsOf(p *state.Pool, levels []string) *state.Domains {
 	if d := p.Trees[key]; d != nil {
 		return d
 	}
-	d := &state.Domains{Levels: levels}
+	d := &ledger.Domains{Levels: levels}
 	for i := range levels {
-		d.Of = append(d.Of, map[*state.Site]string{})
-		d.Sites = append(d.Sites, map[string][]*state.Site{})
+		d.Of = append(d.Of, map[*ledger.Site]string{})
+		d.Sites = append(d.Sites, map[string][]*ledger.Site{})
 		d.Paths = append(d.Paths, nil)
 		d.At = append(d.At, make([]int32, len(p.Sites)))
 		for _, s := range p.Sites {
 			d.At[i][s.At] = -1
-			v := state.Label(s, levels[i])
+			v := ledger.Label(s, levels[i])
 			if v == "" {
 				continue
 			}
@@ -172,7 +173,7 @@ func DomainsOf(p *state.Pool, levels []string) *state.Domains {
 
 // inDomain runs fn on the domains that t asks for, the narrowest level first,
 // there the fullest that may do, until one does.
-func inDomain(st *state.State, j *state.Job, t *schedule.Topology, tries []state.Try, member func(int) bool, sub *state.Subset, fn func(*state.Subset) bool) bool {
+func inDomain(st *state.State, j *ledger.Job, t *schedule.Topology, tries []ledger.Try, member func(int) bool, sub *ledger.Subset, fn func(*ledger.Subset) bool) bool {
 	if t == nil || t.Required == "" && t.Preferred == "" {
 		return fn(sub)
 	}
@@ -181,7 +182,7 @@ func inDomain(st *state.State, j *state.Job, t *schedule.Topology, tries []state
 	if t.Required != "" && required < 0 || t.Preferred != "" && preferred < 0 {
 		return false
 	}
-	within, fixed := settled(st, j, d, required, member, sub)
+	within, fixed := narrowed(st, j, d, required, member, sub)
 	for level := max(preferred, required); level >= max(required, 0); level-- {
 		for _, dom := range domainsIn(st, within, d, level, j, tries) {
 			if fixed != nil && level > required { // close to those who are there already
@@ -201,9 +202,9 @@ func inDomain(st *state.State, j *state.Job, t *schedule.Topology, tries []state
 	return Attempt(st, all.sub(d, -1, preferred, st, j, tries), fn)
 }
 
-// settled narrows sub to the domain in which tasks of the same groups are
+// narrowed limits sub to the domain in which tasks of the same groups are
 // already, if all must be in one.
-func settled(st *state.State, j *state.Job, d *state.Domains, required int, member func(int) bool, sub *state.Subset) (*state.Subset, *state.Site) {
+func narrowed(st *state.State, j *ledger.Job, d *ledger.Domains, required int, member func(int) bool, sub *ledger.Subset) (*ledger.Subset, *ledger.Site) {
 	for _, h := range j.Holds {
 		if h.Leaving || !member(int(h.Group)) {
 			continue
@@ -211,40 +212,40 @@ func settled(st *state.State, j *state.Job, d *state.Domains, required int, memb
 		if required < 0 {
 			return sub, h.Site
 		}
-		var sites []*state.Site
+		var sites []*ledger.Site
 		for _, s := range d.Sites[required][d.Of[required][h.Site]] {
 			if has(sub, s) {
 				sites = append(sites, s)
 			}
 		}
-		return &state.Subset{Pool: sub.Pool, Sites: sites, Ranks: map[*state.Ask]*state.Ranking{}}, h.Site
+		return &ledger.Subset{Pool: sub.Pool, Sites: sites, Ranks: map[*ledger.Ask]*ledger.Ranking{}}, h.Site
 	}
 	return sub, nil
 }
 
-func has(sub *state.Subset, s *state.Site) bool {
+func has(sub *ledger.Subset, s *ledger.Site) bool {
 	if sub == s.Pool.Whole {
 		return true
 	}
-	i, ok := slices.BinarySearchFunc(sub.Sites, s.At, func(x *state.Site, at int32) int { return cmp.Compare(x.At, at) })
+	i, ok := slices.BinarySearchFunc(sub.Sites, s.At, func(x *ledger.Site, at int32) int { return cmp.Compare(x.At, at) })
 	return ok && sub.Sites[i] == s
 }
 
 type domain struct {
 	path  string
-	sites []*state.Site
-	pool  *state.Pool
+	sites []*ledger.Site
+	pool  *ledger.Pool
 	room  []int64 // of the domains it lies in, from the widest to itself
 }
 
 // domainsIn are the domains of a level that have room for the tries, the
 // fullest first.
-func domainsIn(st *state.State, sub *state.Subset, d *state.Domains, level int, j *state.Job, tries []state.Try) []domain {
+func domainsIn(st *state.State, sub *ledger.Subset, d *ledger.Domains, level int, j *ledger.Job, tries []ledger.Try) []domain {
 	room := make([][]int64, level+1)
 	for l := range room {
 		room[l] = make([]int64, len(d.Paths[l]))
 	}
-	of := make([][]*state.Site, len(d.Paths[level]))
+	of := make([][]*ledger.Site, len(d.Paths[level]))
 	for _, s := range sub.Sites {
 		free := s.Soon.Sum*1_000_000 + s.Soon.Cpu
 		for l := range room {
@@ -258,7 +259,7 @@ func domainsIn(st *state.State, sub *state.Subset, d *state.Domains, level int, 
 	}
 	var out []domain
 	for i, sites := range of {
-		if len(sites) == 0 || !enough(st, j, tries, &state.Subset{Pool: sub.Pool, Sites: sites}) {
+		if len(sites) == 0 || !enough(st, j, tries, &ledger.Subset{Pool: sub.Pool, Sites: sites}) {
 			continue
 		}
 		dom := domain{path: d.Paths[level][i], pool: sub.Pool, sites: sites}
@@ -273,8 +274,8 @@ func domainsIn(st *state.State, sub *state.Subset, d *state.Domains, level int, 
 
 // sub is the domain's sites; where a narrower level is preferred, those parts
 // of it with the most room first.
-func (dom *domain) sub(d *state.Domains, level, preferred int, st *state.State, j *state.Job, tries []state.Try) *state.Subset {
-	sub := &state.Subset{Pool: dom.pool, Sites: dom.sites, Ranks: map[*state.Ask]*state.Ranking{}}
+func (dom *domain) sub(d *ledger.Domains, level, preferred int, st *state.State, j *ledger.Job, tries []ledger.Try) *ledger.Subset {
+	sub := &ledger.Subset{Pool: dom.pool, Sites: dom.sites, Ranks: map[*ledger.Ask]*ledger.Ranking{}}
 	if preferred <= level {
 		return sub
 	}
@@ -296,7 +297,7 @@ func (dom *domain) sub(d *state.Domains, level, preferred int, st *state.State, 
 			room[path] += s.Soon.Sum*1_000_000 + s.Soon.Cpu
 		}
 	}
-	paths := state.SortedKeys(parts)
+	paths := ledger.SortedKeys(parts)
 	slices.SortStableFunc(paths, func(a, b string) int {
 		for l := range parts[a] {
 			if c := cmp.Or(cmp.Compare(room[parts[b][l]], room[parts[a][l]]), cmp.Compare(parts[b][l], parts[a][l])); c != 0 {
@@ -309,7 +310,7 @@ func (dom *domain) sub(d *state.Domains, level, preferred int, st *state.State, 
 	for i, path := range paths {
 		at[path] = int64(i)
 	}
-	sub.Order = map[*state.Site]int64{}
+	sub.Order = map[*ledger.Site]int64{}
 	for _, s := range dom.sites {
 		i, ok := at[d.Of[preferred][s]]
 		if !ok {
@@ -322,7 +323,7 @@ func (dom *domain) sub(d *state.Domains, level, preferred int, st *state.State, 
 
 // Attempt runs fn with sub told of every change, and undoes what it did if it
 // fails.
-func Attempt(st *state.State, sub *state.Subset, fn func(*state.Subset) bool) bool {
+func Attempt(st *state.State, sub *ledger.Subset, fn func(*ledger.Subset) bool) bool {
 	mark := len(st.Log)
 	st.Scopes = append(st.Scopes, sub)
 	ok := fn(sub)
@@ -334,7 +335,7 @@ func Attempt(st *state.State, sub *state.Subset, fn func(*state.Subset) bool) bo
 }
 
 // PlaceIn places the tries of j on one backend of p, beside what it holds there.
-func PlaceIn(st *state.State, p *state.Pool, j *state.Job, tries []state.Try) bool {
+func PlaceIn(st *state.State, p *ledger.Pool, j *ledger.Job, tries []ledger.Try) bool {
 	mark := len(st.Log)
 	for _, part := range p.PartsFor(j) {
 		if Place(st, j, tries, part) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -38,7 +39,7 @@ func Alike(a, b *schedule.Group) bool {
 // placeGroups puts the groups of the tries on sites of sub, each where its
 // topology allows. One domain is as good as another for segments that are alike,
 // since each takes the same of it. Before such as are not it tries every one.
-func placeGroups(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) bool {
+func placeGroups(st *state.State, j *ledger.Job, tries []ledger.Try, sub *ledger.Subset) bool {
 	if len(tries) == 0 {
 		return true
 	}
@@ -47,11 +48,11 @@ func placeGroups(st *state.State, j *state.Job, tries []state.Try, sub *state.Su
 	member := func(other int) bool { return other == t.Group }
 	odd := grp.Segment > 0 && len(rest) > 0 && !Alike(grp, &j.Shape.Groups[rest[0].Group]) && len(grp.Runs) > 1
 	if odd {
-		return inDomain(st, j, near(st, grp), tries[:1], member, sub, func(part *state.Subset) bool {
+		return inDomain(st, j, near(st, grp), tries[:1], member, sub, func(part *ledger.Subset) bool {
 			return PlaceGroup(st, j, t, part) && placeGroups(st, j, rest, sub)
 		})
 	}
-	return inDomain(st, j, near(st, grp), tries[:1], member, sub, func(part *state.Subset) bool { return PlaceGroup(st, j, t, part) }) &&
+	return inDomain(st, j, near(st, grp), tries[:1], member, sub, func(part *ledger.Subset) bool { return PlaceGroup(st, j, t, part) }) &&
 		placeGroups(st, j, rest, sub)
 }
 
@@ -68,7 +69,7 @@ func near(st *state.State, g *schedule.Group) *schedule.Topology {
 // placeFirm is placeSet, at first with every segment where it should be: without
 // that the fullest domain of the gang is taken, though it may have no room for
 // whole segments.
-func placeFirm(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) bool {
+func placeFirm(st *state.State, j *ledger.Job, tries []ledger.Try, sub *ledger.Subset) bool {
 	if !slices.ContainsFunc(j.Shape.Groups, func(g schedule.Group) bool { return g.Segment > 0 && g.Topology != nil && g.Topology.Preferred != "" }) {
 		return placeSet(st, j, 0, tries, sub)
 	}
@@ -85,8 +86,8 @@ func placeFirm(st *state.State, j *state.Job, tries []state.Try, sub *state.Subs
 
 // roomy reports whether the tries' segments may have room in sub, one domain for
 // each. It is a cheap test that fails only what cannot fit.
-func roomy(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) bool {
-	first := slices.IndexFunc(tries, func(t state.Try) bool { return j.Shape.Groups[t.Group].Segment > 0 })
+func roomy(st *state.State, j *ledger.Job, tries []ledger.Try, sub *ledger.Subset) bool {
+	first := slices.IndexFunc(tries, func(t ledger.Try) bool { return j.Shape.Groups[t.Group].Segment > 0 })
 	if first < 0 || len(tries) < 2 {
 		return true
 	}
@@ -106,7 +107,7 @@ func roomy(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) 
 	}
 	size, want := tries[0].Count, 0
 	for _, x := range tries {
-		want += state.Bit(Alike(grp, &j.Shape.Groups[x.Group]) && x.Count == size)
+		want += ledger.Bit(Alike(grp, &j.Shape.Groups[x.Group]) && x.Count == size)
 	}
 	a := st.NextRun(j, tries[0].Group, j.Placed[tries[0].Group])
 	if a == nil {
@@ -117,7 +118,7 @@ func roomy(st *state.State, j *state.Job, tries []state.Try, sub *state.Subset) 
 
 // SegmentsIn is how many segments of size tasks each have room in domains of a
 // level, at most limit.
-func SegmentsIn(st *state.State, sub *state.Subset, levels []string, level int, a *state.Ask, size, limit int) int {
+func SegmentsIn(st *state.State, sub *ledger.Subset, levels []string, level int, a *ledger.Ask, size, limit int) int {
 	d := DomainsOf(sub.Pool, levels)
 	room := make([]int, len(d.Paths[level]))
 	n := 0

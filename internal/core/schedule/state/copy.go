@@ -18,7 +18,7 @@ type Copy struct {
 
 // Copy returns the state as it is, with the work that SetWork was last told of.
 func (st *State) Copy(now int64, work []fragmentation.Shape) *Copy {
-	c := &Copy{Snapshot: schedule.Snapshot{Now: now, Licenses: st.Licenses()}, Config: st.Cfg, work: work}
+	c := &Copy{Snapshot: schedule.Snapshot{Now: now, Licenses: st.Lic.All()}, Config: st.Cfg, work: work}
 	for _, p := range st.Pools {
 		c.Pools = append(c.Pools, p.Pool)
 	}

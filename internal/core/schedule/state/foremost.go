@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
 // Foremost are at most n of those that wait to start, the first of every queue
@@ -63,7 +64,7 @@ func level(counts []int, n int) int {
 // head is what is left of a queue, as the job classes whose firsts are compared.
 type head struct {
 	st   *State
-	left [][]*Job
+	left [][]*ledger.Job
 }
 
 func (h *head) Len() int { return len(h.left) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
 // Safely runs do, which plans with st, or asks it, and reports what went wrong,
@@ -21,7 +22,7 @@ func (st *State) Safely(do func()) *schedule.Fault {
 	}
 	c := st.Copy(st.Now, nil)
 	if st.Fill != nil {
-		c.work = st.Fill.told
+		c.work = st.Fill.Told
 	}
 	f.Record = c.Record()
 	return f
@@ -54,7 +55,7 @@ func rescue(do func()) (what, stack string) {
 const turnSteps, turnEach = 1_000_000, 1000
 
 // BeginLook begins a look at j: should it fail or not end, that is known of whom.
-func (st *State) BeginLook(a schedule.Action, j *Job) {
+func (st *State) BeginLook(a schedule.Action, j *ledger.Job) {
 	wants := 0
 	for g := range j.Shape.Groups {
 		wants += j.Shape.Groups[g].Wants()

@@ -1,12 +1,12 @@
 package state
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
 // PutJob makes a job known, or replaces what is known of it.
@@ -18,16 +18,16 @@ func (st *State) PutJob(data schedule.Job) {
 	}
 	n := len(data.Shape.Groups)
 	counts := make([]int32, 2*n)
-	j := &Job{Job: data, Leaf: st.Queues.Find(data.Queue), Active: counts[:n:n], Placed: counts[n:]}
+	j := &ledger.Job{Job: data, Leaf: st.Queues.Find(data.Queue), Active: counts[:n:n], Placed: counts[n:]}
 	st.Jobs[j.ID] = j
 	if j.Booked.At != 0 && len(j.Held) == 0 {
 		st.Told[j.ID] = j
 	}
 	if len(data.Held) > 0 {
-		st.charge(j, 1)
+		st.Lic.charge(j, 1)
 	}
 	if len(st.Win.List) > 0 || j.Window != "" {
-		p, until := st.passOf(&j.Job)
+		p, until := st.Win.passOf(st.Queues, &j.Job, st.Now)
 		j.Pass, st.Win.until = p, min(st.Win.until, until)
 	}
 	if j.BelowSince != 0 && !j.Aside {
@@ -37,7 +37,7 @@ func (st *State) PutJob(data schedule.Job) {
 	for i := range data.Held {
 		node := data.Held[i].Place.Node
 		if st.Tenants[node] == nil {
-			st.Tenants[node] = map[core.WorkloadID]*Job{}
+			st.Tenants[node] = map[core.WorkloadID]*ledger.Job{}
 		}
 		st.Tenants[node][j.ID] = j
 		st.adopt(j, &data.Held[i])
@@ -45,12 +45,9 @@ func (st *State) PutJob(data schedule.Job) {
 	st.remember(j)
 	st.enlist(j)
 	if j.Pool != nil && j.Leaf >= 0 && j.Yields() {
-		j.Pool.Q[j.Leaf].addVictim(j)
+		j.Pool.Q[j.Leaf].AddVictim(j)
 	}
 }
-
-// Yields reports whether others may be given j's room.
-func (j *Job) Yields() bool { return j.Preemptible && !j.Aside }
 
 func narrow(in []int) []int32 {
 	out := make([]int32, len(in))
@@ -61,12 +58,12 @@ func narrow(in []int) []int32 {
 }
 
 // adopt takes the room of a task that runs already.
-func (st *State) adopt(j *Job, held *schedule.Held) {
+func (st *State) adopt(j *ledger.Job, held *schedule.Held) {
 	s := st.Sites[held.Place.Node]
 	if s == nil {
 		return
 	}
-	h := &Hold{Job: j, Group: int32(held.Group), Task: held.Task, Ask: st.AskOf(held.Need, held.Rule, j.Pass), Site: s, cpu: held.Place.CPU, mem: held.Place.Memory}
+	h := &ledger.Hold{Job: j, Group: int32(held.Group), Task: held.Task, Ask: st.AskOf(held.Need, held.Rule, j.Pass), Site: s, Cpu: held.Place.CPU, Mem: held.Place.Memory}
 	for _, sh := range held.Place.Devices {
 		for d := range s.Node.Devices {
 			if s.Node.Devices[d].ID == sh.Device {
@@ -75,29 +72,29 @@ func (st *State) adopt(j *Job, held *schedule.Held) {
 			}
 		}
 	}
-	h.Amount = quota.Amounts{quota.GPU: int64(len(h.Devs))*int64(h.Milli) + h.Ask.Slices, quota.CPU: h.cpu, quota.Memory: h.mem}
+	h.Amount = quota.Amounts{quota.GPU: int64(len(h.Devs))*int64(h.Milli) + h.Ask.Slices, quota.CPU: h.Cpu, quota.Memory: h.Mem}
 	j.Pool = s.Pool
 	j.Holds = append(j.Holds, h)
 	st.seats++
 	s.Now.Move(h, -1)
 	if held.Leaving {
-		h.Leaving, h.stuck = true, held.Stuck
-		if h.stuck {
-			s.move(h, -1)
+		h.Leaving, h.Stuck = true, held.Stuck
+		if h.Stuck {
+			s.Move(h, -1)
 		}
 		s.Pool.Leaving = append(s.Pool.Leaving, h)
 		s.Pool.Moving++
 	} else {
-		s.move(h, -1)
+		s.Move(h, -1)
 		st.count(h, 1)
 	}
-	s.tag(h, 1)
-	s.debt = nil
+	s.Tag(h, 1)
+	s.Debt = nil
 	s.Holds = append(s.Holds, h)
 	s.Pool.Note(s)
 	s.Pool.Outdate(s)
-	s.Pool.unfair = true
-	s.changed()
+	s.Pool.Unfair = true
+	s.Changed()
 }
 
 // DropJob forgets a job and frees what it held.
@@ -110,7 +107,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 	delete(st.Jobs, id)
 	delete(st.Below, id)
 	if len(j.Held) > 0 {
-		st.charge(j, -1)
+		st.Lic.charge(j, -1)
 	}
 	delete(st.Told, id)
 	st.forgetMark(j)
@@ -122,40 +119,40 @@ func (st *State) DropJob(id core.WorkloadID) {
 		}
 	}
 	if j.JobClass != nil {
-		j.JobClass.remove(j)
+		j.JobClass.Remove(j)
 		st.want(j.JobClass, -1)
 		if len(j.JobClass.Jobs) == 0 {
 			st.forgetJobClass(j.JobClass, j.Leaf)
 		}
 	}
 	if j.Pool != nil && j.Leaf >= 0 && j.Yields() {
-		j.Pool.Q[j.Leaf].dropVictim(j)
+		j.Pool.Q[j.Leaf].DropVictim(j)
 	}
 	st.seats -= len(j.Holds)
 	for _, h := range j.Holds {
 		h.Site.Now.Move(h, 1)
 		if h.Leaving {
-			if h.stuck {
-				h.Site.move(h, 1)
+			if h.Stuck {
+				h.Site.Move(h, 1)
 			}
 			h.Site.Pool.Moving--
-			h.Site.Pool.Leaving = slices.DeleteFunc(h.Site.Pool.Leaving, func(x *Hold) bool { return x == h })
+			h.Site.Pool.Leaving = slices.DeleteFunc(h.Site.Pool.Leaving, func(x *ledger.Hold) bool { return x == h })
 		} else {
-			h.Site.move(h, 1)
+			h.Site.Move(h, 1)
 			st.count(h, -1)
 		}
-		h.Site.tag(h, -1)
-		h.Site.debt = nil
-		h.Site.leave(h)
+		h.Site.Tag(h, -1)
+		h.Site.Debt = nil
+		h.Site.Leave(h)
 		h.Site.Pool.Note(h.Site)
 		h.Site.Pool.Outdate(h.Site)
-		h.Site.Pool.unfair = true
-		h.Site.changed()
+		h.Site.Pool.Unfair = true
+		h.Site.Changed()
 	}
 }
 
 // count adds a hold to what its job and queues have, or takes it off.
-func (st *State) count(h *Hold, sign int64) {
+func (st *State) count(h *ledger.Hold, sign int64) {
 	j := h.Job
 	j.Active[h.Group] += int32(sign)
 	if j.Leaf < 0 {
@@ -166,47 +163,10 @@ func (st *State) count(h *Hold, sign int64) {
 	}
 	was := j.Standing
 	if j.Standing += int32(sign); was == 0 || j.Standing == 0 {
-		st.tallyJob(j, int(sign))
+		st.TallyJob(j, int(sign))
 	}
 	if j.Marked() {
 		st.mark(j, 1)
 	}
-	if st.Queues.List[j.Leaf].PerUser() {
-		k := userKey{j.Leaf, j.User}
-		u := st.Users[k]
-		u.gpu += sign * h.Amount[quota.GPU]
-		st.Users[k] = u
-	}
-	acc := h.Site.Pool.Q
-	for q := j.Leaf; q >= 0; q = st.Queues.List[q].ParentIndex {
-		acc[q].Alloc = plus(acc[q].Alloc, h.Amount, sign)
-		if !j.Preemptible {
-			acc[q].Fixed = plus(acc[q].Fixed, h.Amount, sign)
-		}
-	}
+	st.Allot(h.Site.Pool, j, h.Amount, sign)
 }
-
-func (s *Site) tag(h *Hold, sign int) {
-	if h.Ask.Need.Never {
-		s.Legacy += sign
-	}
-	if h.Ask.Rule == nil || h.Ask.Rule.Tags == "" {
-		return
-	}
-	if s.Tags == nil {
-		s.Tags = map[string]int{}
-	}
-	s.Tags[h.Ask.Rule.Tags] += sign
-}
-
-// changed tells the rankings of the site's pool that it is not as it was.
-func (s *Site) changed() {
-	s.turn++
-	s.Pool.Whole.changed(s)
-	if s.part != nil {
-		s.part.changed(s)
-	}
-}
-
-// Older orders jobs of equal rank.
-func Older(a, b *Job) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) }

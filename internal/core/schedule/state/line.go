@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
 // Line is the order in which the jobs of one pool are looked at: a heap of
 // queues at every level of the tree, and in each leaf a heap of cursors.
 type Line struct {
 	st     *State
-	Pool   *Pool
+	Pool   *ledger.Pool
 	number uint64
 	made   []Cursor // room for cursors
 	leafs  []int32  // that have cursors, until they are put in order
@@ -36,13 +37,14 @@ func (l *Line) slot(q int32) *slot {
 
 // Cursor stands on the next job of a job class, or on one job that goes on growing.
 type Cursor struct {
-	JobClass *JobClass
+	JobClass *ledger.JobClass
 	Next     int
-	Job      *Job // where set: only this one
+	Job      *ledger.Job // where set: only this one
 	need     quota.Amounts
 }
 
-func (c *Cursor) At() *Job {
+// At is the job on which the cursor stands.
+func (c *Cursor) At() *ledger.Job {
 	if c.Job != nil {
 		return c.Job
 	}
@@ -50,7 +52,7 @@ func (c *Cursor) At() *Job {
 }
 
 // NewLine is an empty line for so many job classes. There is one at a time.
-func (st *State) NewLine(p *Pool, jobClasses int) *Line {
+func (st *State) NewLine(p *ledger.Pool, jobClasses int) *Line {
 	if n := len(st.Queues.List) + 1; len(st.slots) < n {
 		st.slots = make([]slot, n)
 	}
@@ -131,12 +133,12 @@ func (l *Line) refresh(c *Cursor) {
 	j := c.At()
 	if k := c.JobClass; k != nil && k.Class != nil && !k.Class.Key.Own && len(j.Holds) == 0 {
 		c.need = quota.Amounts{}
-		if all := k.Class.Prices(l.st, l.Pool, j); len(all) > 0 {
+		if all := k.Class.Prices(&l.st.Asks, l.Pool, j); len(all) > 0 {
 			c.need = all[0]
 		}
 		return
 	}
-	_, tries := l.st.Next(j)
+	_, tries := j.Next()
 	c.need = j.Beyond(l.Pool, l.st.Cost(j, l.Pool, tries))
 }
 

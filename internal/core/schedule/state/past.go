@@ -22,7 +22,7 @@ func (st *State) SetUsage(pool string, queue core.ProjectID, usage [quota.Resour
 	p, q := st.Pools[pool], st.Queues.Find(queue)
 	if p != nil && q >= 0 {
 		if p.Q[q].Usage != usage {
-			p.Q[q].Usage, p.unfair = usage, true
+			p.Q[q].Usage, p.Unfair = usage, true
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package state
 
-import "math"
+import (
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
+	"math"
+)
 
 // Quiet remembers a cycle in which nothing was to be done: until something is
 // put or dropped, or an instant comes that matters, nothing is to be done again.
@@ -8,9 +11,9 @@ type Quiet struct {
 	Version uint64 // of the state
 	Since   int64
 	until   int64 // first instant at which it may be different; 0: not worked out yet
-	Fill    *filler
+	Fill    *ledger.Filler
 	Known   bool
-	Reach   map[*Pool]int64 // the last time to start that somebody has in a pool
+	Reach   map[*ledger.Pool]int64 // the last time to start that somebody has in a pool
 }
 
 // Changes notes that the next cycle has something to look at.

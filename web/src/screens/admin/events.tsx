@@ -11,6 +11,7 @@ import { Empty, Failure, Link, Loading } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { after, Status } from '../../ui/status'
 import { python } from '../../work/acts'
+import { T } from '../../texts'
 
 const page = 1000
 const most = 3000 // that are kept, the newest
@@ -34,20 +35,20 @@ export function Events() {
     }
   }, () => rowsVersion.value, 1000)
   if (error && !all) return <Failure error={error} again={again} />
-  if (!all) return <Loading what="Loading events" />
+  if (!all) return <Loading what={T.$loadingEvents} />
   const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean)
   const nameOf = (t: Transition): string => rowOf(t.workload ?? '')?.name ?? ''
   const fit = all.filter((t) => wanted.every((w) => `${nameOf(t)} ${t.actor} ${t.event} ${t.from} ${t.to} ${t.word ?? ''} ${t.reason ?? ''} ${t.cause ?? ''} ${t.message ?? ''}`.toLowerCase().includes(w))).reverse()
   return (
     <>
       <div class="toolbar">
-        <label class="filter"><span class="sr">Find in events</span><input type="text" value={filter} placeholder="Workload, who, phase, reason …" spellcheck={false} onInput={(e) => setFilter(e.currentTarget.value)} /></label>
+        <label class="filter"><span class="sr">{T.$searchEvents}</span><input type="text" value={filter} placeholder={T.$workloadActorPhaseReason} spellcheck={false} onInput={(e) => setFilter(e.currentTarget.value)} /></label>
         <div class="toolbar-end"><CopyAs of={() => ({ cli: 'muster events', python: python('client.request("GET", "/v1/transitions")'), curl: curl('v1/transitions') })} /></div>
       </div>
-      {fit.length === 0 ? <Empty icon="list" title={filter ? 'Nothing fits' : 'Nothing has happened yet'} /> : (
-        <div class="card scroll-x" tabIndex={0} role="region" aria-label="Events">
+      {fit.length === 0 ? <Empty icon="list" title={filter ? T.$noMatches : T.$noEventsYet} /> : (
+        <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$events}>
           <table class="plain rows">
-            <thead><tr><th scope="col">When</th><th scope="col">Workload</th><th scope="col">Became</th><th scope="col">Event</th><th scope="col">By</th><th scope="col">Why</th></tr></thead>
+            <thead><tr><th scope="col">{T.$time}</th><th scope="col">{T.$workload}</th><th scope="col">{T.$to}</th><th scope="col">{T.$event}</th><th scope="col">{T.$actor}</th><th scope="col">{T.$reason}</th></tr></thead>
             <tbody>{fit.slice(0, shown).map((t) => {
               const r = rowOf(t.workload ?? '')
               return (
@@ -62,7 +63,7 @@ export function Events() {
               )
             })}</tbody>
           </table>
-          {fit.length > shown && <button type="button" class="button field-add" onClick={() => setShown(shown + 1000)}>Show more</button>}
+          {fit.length > shown && <button type="button" class="button field-add" onClick={() => setShown(shown + 1000)}>{T.$showMore}</button>}
         </div>
       )}
     </>

@@ -1,10 +1,11 @@
 import './style.css'
 import { lazy } from '../../lib/lazy'
 import type { Screen } from '../../screen'
+import { T } from '../../texts'
 
 export default {
   path: 'settings',
-  title: () => 'Settings',
+  title: () => T.$settings,
   view: lazy(() => import('../../later').then((m) => m.Admin)),
-  nav: { label: 'Settings', icon: 'gear', order: 90, key: ',' },
+  nav: { label: T.$settings, icon: 'gear', order: 90, key: ',' },
 } satisfies Screen

@@ -8,16 +8,17 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
 import { python } from '../../work/acts'
 import { Ask, given, list, type Input, type Values } from '../../ui/ask'
+import { phrase, T } from '../../texts'
 
-const ways: [string, string][] = [['', 'as usual'], ['fill', 'fill'], ['binpack', 'binpack'], ['spread', 'spread']]
+const ways: [string, string][] = [['', T.$default], ['fill', 'fill'], ['binpack', 'binpack'], ['spread', 'spread']]
 
 const inputs = (fresh: boolean, plain: boolean) => (): Input[] => [
   ...(fresh ? [{ name: 'name', required: true }] : []),
-  ...(plain ? [] : [{ name: 'selector', note: 'The label that gathers its nodes', placeholder: 'pool=h100' }]),
-  { name: 'topology', note: 'Labels of its nodes, from the widest domain to the narrowest', placeholder: 'row, rack' },
-  { name: 'minRuntime', note: 'What has started in it is let alone for so long', placeholder: '10m' },
-  { name: 'gpu', label: 'placement.gpu', options: ways, note: 'How its nodes are filled by work with GPUs' },
-  { name: 'cpu', label: 'placement.cpu', options: ways, note: 'By work without' },
+  ...(plain ? [] : [{ name: 'selector', note: T.$labelThatSelectsItsNodes, placeholder: 'pool=h100' }]),
+  { name: 'topology', note: T.$nodeLabelsFromTheWidest, placeholder: 'row, rack' },
+  { name: 'minRuntime', note: T.$howLongAStartedWorkloadIs, placeholder: '10m' },
+  { name: 'gpu', label: 'placement.gpu', options: ways, note: T.$howWorkloadsWithGPUsFill },
+  { name: 'cpu', label: 'placement.cpu', options: ways, note: T.$howWorkloadsWithoutGPUs },
   { name: 'note' },
 ]
 
@@ -27,20 +28,20 @@ const specOf = (v: Values) => ({ ...given(v, 'selector', 'minRuntime', 'note'), 
 export function Pools() {
   const [editing, setEditing] = useState<Pool | 'new' | null>(null)
   const all = cluster.value?.pools
-  if (!all) return <Loading what="Loading pools" rows={3} />
+  if (!all) return <Loading what={T.$loadingPools} rows={3} />
   return (
     <>
       <div class="toolbar">
-        <span class="muted">Nodes that are alike. A workload is never spread over two.</span>
+        <span class="muted">{T.$groupsOfSimilarNodesA}</span>
         <div class="toolbar-end">
           <CopyAs of={() => ({ cli: 'muster pool list', python: python('client.request("GET", "/v1/pools")'), curl: curl('v1/pools') })} />
-          <Button kind="main" onClick={() => setEditing('new')}>New pool</Button>
+          <Button kind="main" onClick={() => setEditing('new')}>{T.$newPool}</Button>
         </div>
       </div>
-      {all.length === 0 ? <Empty icon="node" title="There are no pools" /> : (
-        <div class="card scroll-x" tabIndex={0} role="region" aria-label="Pools">
+      {all.length === 0 ? <Empty icon="node" title={T.$noPools} /> : (
+        <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$pools}>
           <table class="plain rows">
-            <thead><tr><th scope="col">Pool</th><th scope="col" data-align="end">Nodes</th><th scope="col">GPUs</th><th scope="col">Selector</th><th scope="col">Topology</th><th scope="col">Placement</th><th scope="col">Let alone for</th><th scope="col"><span class="sr">Acts</span></th></tr></thead>
+            <thead><tr><th scope="col">{T.$pool}</th><th scope="col" data-align="end">{T.$nodes}</th><th scope="col">{T.$gpus}</th><th scope="col">{T.$selector}</th><th scope="col">{T.$topology}</th><th scope="col">{T.$placement}</th><th scope="col">{T.$minimumRunTime}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
             <tbody>{all.map((p) => <Row key={p.name} p={p} edit={() => setEditing(p)} />)}</tbody>
           </table>
         </div>
@@ -51,27 +52,27 @@ export function Pools() {
 }
 
 function Row({ p, edit }: { p: Pool; edit: () => void }) {
-  const no = p.name === 'default' ? 'Every node that no other pool gathers is in default' : !p.createdAt ? 'A backend names it; it is there as long as that does' : undefined
+  const no = p.name === 'default' ? T.$nodesThatNoOtherPool : !p.createdAt ? T.$definedByABackendItExists : undefined
   const remove = async (): Promise<void> => {
-    if (!(await ask(`Delete pool ${p.name}?`, <p>Its nodes go back to default. It cannot be deleted while something needs it.</p>, 'Delete'))) return
+    if (!(await ask(phrase(T.$deletePoolName, { name: p.name }), <p>{T.$itsNodesReturnToTheDefault}</p>, T.$delete))) return
     try {
       await send('DELETE', 'v1/pools/' + encodeURIComponent(p.name))
-      toast(`Deleted ${p.name}`)
+      toast(phrase(T.$deletedName, { name: p.name }))
     } catch (e) {
       complain(e)
     }
   }
-  const used = `${gpus(p.gpu.used / 1000)} of ${gpus(p.gpu.total / 1000)}`
+  const used = phrase(T.$usedOfTotal, { used: gpus(p.gpu.used / 1000), total: gpus(p.gpu.total / 1000) })
   return (
     <tr>
       <th scope="row">{p.name}{p.note && <div class="muted">{p.note}</div>}</th>
       <td data-align="end">{p.nodes}</td>
-      <td><Bar part={p.gpu.used} whole={p.gpu.total} label={used + ' held'} /> {used}</td>
-      <td>{p.selector ? <code>{p.selector}</code> : <span class="none">the rest</span>}</td>
+      <td><Bar part={p.gpu.used} whole={p.gpu.total} label={phrase(T.$usedAllocated, { used })} /> {used}</td>
+      <td>{p.selector ? <code>{p.selector}</code> : <span class="none">{T.$allOtherNodes}</span>}</td>
       <td>{p.topology?.join(' › ') || <span class="none">–</span>}</td>
-      <td>{[p.placement?.gpu && 'GPU ' + p.placement.gpu, p.placement?.cpu && 'CPU ' + p.placement.cpu].filter(Boolean).join(', ') || <span class="none">as usual</span>}</td>
+      <td>{[p.placement?.gpu && phrase(T.$gpuGpu, { gpu: p.placement.gpu }), p.placement?.cpu && phrase(T.$cpuCpu, { cpu: p.placement.cpu })].filter(Boolean).join(', ') || <span class="none">{T.$default}</span>}</td>
       <td>{p.minRuntime || <span class="none">–</span>}</td>
-      <td class="row-acts"><Button kind="quiet" onClick={edit} aria-label={'Edit ' + p.name}>Edit</Button><Button kind="quiet" icon="trash" aria-label={'Delete ' + p.name} refused={no} onClick={() => void remove()} /></td>
+      <td class="row-acts"><Button kind="quiet" onClick={edit} aria-label={phrase(T.$editName, { name: p.name })}>{T.$edit}</Button><Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: p.name })} refused={no} onClick={() => void remove()} /></td>
     </tr>
   )
 }
@@ -79,12 +80,12 @@ function Row({ p, edit }: { p: Pool; edit: () => void }) {
 function Edit({ p, close }: { p: Pool | null; close: () => void }) {
   const plain = p?.name === 'default'
   return (
-    <Ask title={p ? `Edit pool ${p.name}` : 'New pool'} inputs={inputs(!p, plain)} yes={p ? 'Save' : 'Make it'} close={close}
+    <Ask title={p ? phrase(T.$editPoolName, { name: p.name }) : T.$newPool} inputs={inputs(!p, plain)} yes={p ? T.$save : T.$create} close={close}
       first={p ? { selector: p.selector ?? '', topology: (p.topology ?? []).join(', '), minRuntime: p.minRuntime ?? '', note: p.note ?? '', gpu: p.placement?.gpu ?? '', cpu: p.placement?.cpu ?? '' } : {}}
       act={async (v) => {
         const name = p?.name ?? v.name!.trim()
         const done = p ? await send<Pool>('PUT', 'v1/pools/' + encodeURIComponent(name), specOf(v)) : await send<Pool>('POST', 'v1/pools', { name, ...specOf(v) })
-        toast(done?.warnings?.length ? `Saved; ${done.warnings.join('; ')}` : `Saved ${shell(name)}`)
+        toast(done?.warnings?.length ? phrase(T.$savedList, { list: done.warnings.join('; ') }) : phrase(T.$savedName, { name: shell(name) }))
       }} />
   )
 }

@@ -11,6 +11,7 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { complain, toast } from '../../ui/overlay'
 import { python } from '../../work/acts'
 import { Ask, pairs, type Values } from '../../ui/ask'
+import { phrase, T } from '../../texts'
 
 interface NamedCheck { name: string; type: string; when?: string }
 
@@ -22,29 +23,29 @@ const where = (p: Project): string => (p.department ? 'v1/departments/' : 'v1/pr
 export function Rules() {
   const [editing, setEditing] = useState<Project | null>(null)
   const all = cluster.value?.projects
-  if (!all) return <Loading what="Loading projects" rows={3} />
+  if (!all) return <Loading what={T.$loadingProjects} rows={3} />
   const edit = (p: Project): void => {
     get<Project>(where(p)).then(setEditing, (e) => complain(e))
   }
   return (
     <>
       <div class="toolbar">
-        <span class="muted">What a project demands of its workloads, and how long they may be. A project takes over what its department says.</span>
+        <span class="muted">{T.$checksAndLimitsThatApplyTo}</span>
         <div class="toolbar-end"><CopyAs of={() => ({ cli: `muster project describe ${shell(all[0]?.name ?? 'default')}`, python: python('client.request("GET", "/v1/projects")'), curl: curl('v1/projects') })} /></div>
       </div>
-      {all.length === 0 ? <Empty icon="people" title="There are no projects" /> : (
-        <div class="card scroll-x" tabIndex={0} role="region" aria-label="Rules of projects">
+      {all.length === 0 ? <Empty icon="people" title={T.$noProjects} /> : (
+        <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$projectRules}>
           <table class="plain rows">
-            <thead><tr><th scope="col">Project</th><th scope="col">Checks</th><th scope="col">Time limit</th><th scope="col">Idle limit</th><th scope="col">Budget</th><th scope="col">Open</th><th scope="col"><span class="sr">Acts</span></th></tr></thead>
+            <thead><tr><th scope="col">{T.$project}</th><th scope="col">{T.$checks}</th><th scope="col">{T.$timeLimit}</th><th scope="col">{T.$idleLimit}</th><th scope="col">{T.$budget}</th><th scope="col">{T.$open}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
             <tbody>{all.map((p) => (
               <tr key={p.name}>
-                <th scope="row">{p.name}<div class="muted">{p.department ? 'department' : p.parent ? 'in ' + p.parent : ''}</div></th>
+                <th scope="row">{p.name}<div class="muted">{p.department ? 'department' : p.parent ? phrase(T.$inTime, { time: p.parent }) : ''}</div></th>
                 <td>{checksOf(p).map((c) => <span key={c.name} class="label" title={c.type}>{c.name}</span>)}{checksOf(p).length === 0 && <span class="none">–</span>}</td>
                 <td>{said(p.timeLimit) || <span class="none">–</span>}</td>
                 <td>{said(p.idleLimit) || <span class="none">–</span>}</td>
-                <td>{p.budgetGpuHours ? `${p.budgetGpuHours} GPU-h in ${p.budgetPeriod || 'all'}` : <span class="none">–</span>}</td>
-                <td>{p.stopped ? <span class="status plain" data-tone="blocked" title={p.note}>stopped{p.stoppedBy ? ' by ' + p.stoppedBy : ''}</span> : 'yes'}</td>
-                <td class="row-acts"><Button kind="quiet" aria-label={'Edit the rules of ' + p.name} onClick={() => edit(p)}>Edit</Button></td>
+                <td>{p.budgetGpuHours ? phrase(T.$budgetGpuHoursGPUHours, { budgetGpuHours: p.budgetGpuHours, budgetPeriod: p.budgetPeriod || T.$total }) : <span class="none">–</span>}</td>
+                <td>{p.stopped ? <span class="status plain" data-tone="blocked" title={p.note}>{phrase(T.$stoppedMore, { more: p.stoppedBy ? phrase(T.$byStoppedBy, { stoppedBy: p.stoppedBy }) : '' })}</span> : T.$yes}</td>
+                <td class="row-acts"><Button kind="quiet" aria-label={phrase(T.$editTheRulesOfName, { name: p.name })} onClick={() => edit(p)}>{T.$edit}</Button></td>
               </tr>
             ))}</tbody>
           </table>
@@ -60,18 +61,18 @@ const lines = (m: Record<string, string> | undefined): string => Object.entries(
 function Edit({ p, close }: { p: Project; close: () => void }) {
   const checks = checksOf(p)
   return (
-    <Ask title={`Rules of ${p.name}`} yes="Save" close={close} text="They hold for what is submitted from now on."
+    <Ask title={phrase(T.$rulesOfName, { name: p.name })} yes={T.$save} close={close} text={T.$theyApplyToWorkloads}
       first={{ timeLimit: lines(p.timeLimit), idleLimit: lines(p.idleLimit), budgetGpuHours: String(p.budgetGpuHours ?? ''), budgetPeriod: p.budgetPeriod ?? '', checks: checks.length ? yaml(checks) : '' }}
       inputs={() => [
-        { name: 'budgetGpuHours', note: 'GPU-hours that may be used', placeholder: 'no bound' },
-        { name: 'budgetPeriod', note: 'In every such span', placeholder: '30d' },
-        { name: 'timeLimit', kind: 'long', note: 'Ends what has run for so long: a line for each kind', placeholder: 'workspace=12h\ntraining=7d' },
-        { name: 'idleLimit', kind: 'long', note: 'Ends what has let all its GPUs idle for so long', placeholder: 'workspace=1h' },
-        { name: 'checks', kind: 'long', note: 'As YAML, each as in the checks of a document', placeholder: '- name: legal\n  type: approval\n  users: [ada]' },
+        { name: 'budgetGpuHours', note: T.$gpuHoursThatMayBeUsed, placeholder: T.$noLimit },
+        { name: 'budgetPeriod', note: T.$inEachPeriodOfThisLength, placeholder: '30d' },
+        { name: 'timeLimit', kind: 'long', note: T.$endsWorkloadsAfterThisRun, placeholder: 'workspace=12h\ntraining=7d' },
+        { name: 'idleLimit', kind: 'long', note: T.$endsWorkloadsAfterAllTheir, placeholder: 'workspace=1h' },
+        { name: 'checks', kind: 'long', note: T.$asYAMLAsInTheChecksOfA, placeholder: '- name: legal\n  type: approval\n  users: [ada]' },
       ]}
       act={async (v) => {
         await send('PUT', where(p) + '/rules', await rulesOf(v))
-        toast(`Saved the rules of ${p.name}`)
+        toast(phrase(T.$savedTheRulesOfName, { name: p.name }))
       }} />
   )
 }
@@ -81,7 +82,7 @@ async function rulesOf(v: Values): Promise<ProjectRules> {
   const out: ProjectRules = { timeLimit: pairs(v.timeLimit), idleLimit: pairs(v.idleLimit) }
   const hours = v.budgetGpuHours?.trim()
   if (hours) {
-    if (!(Number(hours) > 0)) throw wrong('budgetGpuHours', `${hours} is not a number above 0`)
+    if (!(Number(hours) > 0)) throw wrong('budgetGpuHours', phrase(T.$xIsNotANumberAbove0, { x: hours }))
     out.budgetGpuHours = Number(hours)
     if (v.budgetPeriod?.trim()) out.budgetPeriod = v.budgetPeriod.trim()
   }
@@ -89,7 +90,7 @@ async function rulesOf(v: Values): Promise<ProjectRules> {
     const text = 'checks:\n' + v.checks.replace(/\s+$/, '').replace(/^/gm, '  ')
     const d = (await (await request('v1/drafts', { method: 'POST', body: text, headers: { 'Content-Type': 'application/yaml' } })).json()) as Draft
     const said = (d.document as { checks?: unknown } | undefined)?.checks
-    if (!Array.isArray(said)) throw wrong('checks', 'it is no YAML list', 'write each check after a dash')
+    if (!Array.isArray(said)) throw wrong('checks', T.$notAYAMLList, T.$startEachCheckWithADash)
     out.checks = said
   } else out.checks = []
   return out

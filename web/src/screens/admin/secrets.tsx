@@ -7,6 +7,7 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
 import { python } from '../../work/acts'
 import { Ask, type Input, type Values } from '../../ui/ask'
+import { phrase, T } from '../../texts'
 
 interface Part { name: string; needed?: boolean; file?: boolean }
 interface Kind { about: string; values: Part[]; fields: Part[] }
@@ -16,17 +17,17 @@ const file = (name: string, needed = true): Part => ({ name, needed, file: true 
 
 /** What each type of secret is made of. */
 const kinds: Record<string, Kind> = {
-  env: { about: 'a variable of the tasks', values: [{ name: 'value', needed: true }], fields: [{ name: 'variable', needed: true }] },
-  mounted: { about: 'a file that tasks see', values: [file('value')], fields: [path] },
-  docker: { about: 'user and password of an image registry', values: [{ name: 'password', needed: true }], fields: [{ name: 'username', needed: true }, { name: 'server' }] },
-  ssh: { about: 'a private key', values: [file('key')], fields: [path] },
-  'git-ssh': { about: 'a private key that git uses', values: [file('key')], fields: [path] },
-  'sftp-ssh': { about: 'a private key that Composer uses', values: [file('key'), file('known-hosts', false)], fields: [path] },
-  s3: { about: 'files for AWS and what speaks its protocol', values: [file('config'), file('credentials')], fields: [path] },
-  gcp: { about: 'a credentials file of Google Cloud', values: [file('credentials')], fields: [path] },
-  oci: { about: 'files for Oracle Cloud', values: [file('config'), file('key')], fields: [path] },
-  databricks: { about: 'host and token of a workspace', values: [{ name: 'token', needed: true }], fields: [{ name: 'host', needed: true }] },
-  hf: { about: 'a token of Hugging Face', values: [{ name: 'token', needed: true }], fields: [] },
+  env: { about: T.$aVariableOfTheTasks, values: [{ name: 'value', needed: true }], fields: [{ name: 'variable', needed: true }] },
+  mounted: { about: T.$aFileInTheTasks, values: [file('value')], fields: [path] },
+  docker: { about: T.$userAndPasswordOfAnImage, values: [{ name: T.$password, needed: true }], fields: [{ name: T.$username, needed: true }, { name: 'server' }] },
+  ssh: { about: T.$aPrivateKey, values: [file('key')], fields: [path] },
+  'git-ssh': { about: T.$aPrivateKeyForGit, values: [file('key')], fields: [path] },
+  'sftp-ssh': { about: T.$aPrivateKeyForComposer, values: [file('key'), file('known-hosts', false)], fields: [path] },
+  s3: { about: T.$filesForAWSAndCompatible, values: [file('config'), file('credentials')], fields: [path] },
+  gcp: { about: T.$aCredentialsFileForGoogle, values: [file('credentials')], fields: [path] },
+  oci: { about: T.$filesForOracleCloud, values: [file('config'), file('key')], fields: [path] },
+  databricks: { about: T.$hostAndTokenOfAWorkspace, values: [{ name: 'token', needed: true }], fields: [{ name: 'host', needed: true }] },
+  hf: { about: T.$aHuggingFaceToken, values: [{ name: 'token', needed: true }], fields: [] },
 }
 
 const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)))
@@ -36,20 +37,20 @@ export function Secrets() {
   const { data, error, again } = useLive<SecretList>('v1/secrets', 'never')
   const [making, setMaking] = useState(false)
   if (error && !data) return <Failure error={error} again={again} />
-  if (!data) return <Loading what="Loading secrets" rows={3} />
+  if (!data) return <Loading what={T.$loadingSecrets} rows={3} />
   return (
     <>
       <div class="toolbar">
-        <span class="muted">Yours alone. What they hold is sealed, and cannot be read again.</span>
+        <span class="muted">{T.$onlyForYouTheirValuesAre}</span>
         <div class="toolbar-end">
           <CopyAs of={() => ({ cli: 'muster secret list', python: python('client.request("GET", "/v1/secrets")'), curl: curl('v1/secrets') })} />
-          <Button kind="main" onClick={() => setMaking(true)}>New secret</Button>
+          <Button kind="main" onClick={() => setMaking(true)}>{T.$newSecret}</Button>
         </div>
       </div>
-      {data.items.length === 0 ? <Empty icon="check" title="You have no secrets"><p>Tokens and keys that workloads need are kept here, so that no document has to hold them.</p></Empty> : (
-        <div class="card scroll-x" tabIndex={0} role="region" aria-label="Secrets">
+      {data.items.length === 0 ? <Empty icon="check" title={T.$noSecrets}><p>{T.$storeTheTokensAndKeysThat}</p></Empty> : (
+        <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$secrets}>
           <table class="plain rows">
-            <thead><tr><th scope="col">Secret</th><th scope="col">Type</th><th scope="col">Not secret</th><th scope="col">Given to</th><th scope="col">Made</th><th scope="col"><span class="sr">Acts</span></th></tr></thead>
+            <thead><tr><th scope="col">{T.$secret}</th><th scope="col">{T.$type}</th><th scope="col">{T.$notEncrypted}</th><th scope="col">{T.$availableTo}</th><th scope="col">{T.$created}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
             <tbody>{data.items.map((s) => <Row key={s.name} s={s} again={again} />)}</tbody>
           </table>
         </div>
@@ -61,10 +62,10 @@ export function Secrets() {
 
 function Row({ s, again }: { s: Secret; again: () => void }) {
   const remove = async (): Promise<void> => {
-    if (!(await ask(`Delete secret ${s.name}?`, <p>Tasks that have it keep it. New ones that ask for it do not start.</p>, 'Delete'))) return
+    if (!(await ask(phrase(T.$deleteSecretName, { name: s.name }), <p>{T.$tasksThatHaveItKeepItNew}</p>, T.$delete))) return
     try {
       await send('DELETE', 'v1/secrets/' + encodeURIComponent(s.name))
-      toast(`Deleted ${s.name}`)
+      toast(phrase(T.$deletedName, { name: s.name }))
       again()
     } catch (e) {
       complain(e)
@@ -75,9 +76,9 @@ function Row({ s, again }: { s: Secret; again: () => void }) {
       <th scope="row">{s.name}</th>
       <td><span class="label">{s.type}</span> <span class="muted">{kinds[s.type]?.about}</span></td>
       <td>{Object.entries(s.fields ?? {}).map(([k, v]) => <span key={k} class="secret-field"><span class="muted">{k}</span> {v}</span>)}{!Object.keys(s.fields ?? {}).length && <span class="none">–</span>}</td>
-      <td>{s.everywhere ? 'every workload' : 'who asks for it'}</td>
+      <td>{s.everywhere ? T.$allWorkloads : T.$workloadsThatRequestIt}</td>
       <td><Age at={s.createdAt} /></td>
-      <td class="row-acts"><Button kind="quiet" icon="trash" aria-label={'Delete ' + s.name} onClick={() => void remove()} /></td>
+      <td class="row-acts"><Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: s.name })} onClick={() => void remove()} /></td>
     </tr>
   )
 }
@@ -88,18 +89,18 @@ function Make({ close, done }: { close: () => void; done: () => void }) {
     return [
       { name: 'name', required: true },
       { name: 'type', options: Object.entries(kinds).map(([t, x]) => [t, `${t}: ${x.about}`]) },
-      ...k.fields.map((f): Input => ({ name: 'field.' + f.name, label: f.name, required: f.needed ?? false, note: 'Not secret' })),
-      ...k.values.map((f): Input => ({ name: 'value.' + f.name, label: f.name, kind: f.file ? 'long' : 'secret', required: f.needed ?? false, ...(f.file ? { placeholder: 'Paste the file here' } : {}) })),
-      { name: 'everywhere', kind: 'check', label: 'Give it to every workload of mine' },
+      ...k.fields.map((f): Input => ({ name: 'field.' + f.name, label: f.name, required: f.needed ?? false, note: T.$notEncrypted })),
+      ...k.values.map((f): Input => ({ name: 'value.' + f.name, label: f.name, kind: f.file ? 'long' : 'secret', required: f.needed ?? false, ...(f.file ? { placeholder: T.$pasteTheFileHere } : {}) })),
+      { name: 'everywhere', kind: 'check', label: T.$provideItToAllMyWorkloads },
     ]
   }
   return (
-    <Ask title="New secret" yes="Seal it" inputs={inputs} first={{ type: 'env' }} close={close} text="It cannot be read again, nor changed; delete it and make another."
+    <Ask title={T.$newSecret} yes={T.$createSecret} inputs={inputs} first={{ type: 'env' }} close={close} text={T.$itCanBeNeitherReadNor}
       act={async (v) => {
         const k = kinds[v.type || 'env']!
         const parts = (of: Part[], head: string, code: (s: string) => string): Record<string, string> => Object.fromEntries(of.map((p): [string, string] => [p.name, v[head + p.name] ?? '']).filter(([, x]) => x !== '').map(([n, x]) => [n, code(x)]))
         await send('POST', 'v1/secrets', { name: v.name!.trim(), type: v.type || 'env', fields: parts(k.fields, 'field.', (s) => s.trim()), values: parts(k.values, 'value.', base64), everywhere: v.everywhere === 'true' })
-        toast(`Sealed ${v.name}`)
+        toast(phrase(T.$createdSecretName, { name: v.name }))
         done()
       }} />
   )

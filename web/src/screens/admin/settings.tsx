@@ -8,22 +8,23 @@ import { Rules } from './rules'
 import { Secrets } from './secrets'
 import { Server } from './server'
 import { Templates } from './templates'
+import { T } from '../../texts'
 
 const tabs: { id: string; title: string; view: ComponentType }[] = [
-  { id: 'pools', title: 'Pools', view: Pools },
-  { id: 'rules', title: 'Rules and checks', view: Rules },
-  { id: 'secrets', title: 'Secrets', view: Secrets },
-  { id: 'templates', title: 'Assets', view: Templates },
-  { id: 'notifications', title: 'Notifications', view: Notifications },
-  { id: 'events', title: 'Events', view: Events },
-  { id: 'server', title: 'Server', view: Server },
+  { id: 'pools', title: T.$pools, view: Pools },
+  { id: 'rules', title: T.$rulesAndChecks, view: Rules },
+  { id: 'secrets', title: T.$secrets, view: Secrets },
+  { id: 'templates', title: T.$assets, view: Templates },
+  { id: 'notifications', title: T.$notifications, view: Notifications },
+  { id: 'events', title: T.$events, view: Events },
+  { id: 'server', title: T.$server, view: Server },
 ]
 
 export function Admin({ query }: ScreenProps) {
   const tab = tabs.find((t) => t.id === query.get('tab')) ?? tabs[0]!
   return (
-    <Page title="Settings" class="admin">
-      <Tabs label="Settings" tabs={tabs} chosen={tab.id} to={(id) => 'settings?tab=' + id} />
+    <Page title={T.$settings} class="admin">
+      <Tabs label={T.$settings} tabs={tabs} chosen={tab.id} to={(id) => 'settings?tab=' + id} />
       <div id="tabpanel" role="tabpanel" aria-labelledby={'tab-' + tab.id} class="panel"><tab.view key={tab.id} /></div>
     </Page>
   )

@@ -5,37 +5,38 @@ import { heredoc } from '../../lib/quote'
 import { yaml } from '../../lib/yaml'
 import { useLive } from '../../live/fetch'
 import { cluster, session } from '../../live/store'
-import { Age, Button, Empty, Failure, Link, Loading, sentence } from '../../ui/basics'
+import { Age, Button, Empty, Failure, Link, Loading } from '../../ui/basics'
 import { askFor, given, list, type Input, type Values } from '../../ui/ask'
 import { CopyAs, curl, type Said } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
 import { python } from '../../work/acts'
 import { bare, type Doc } from '../submit/doc'
+import { phrase, T } from '../../texts'
 
 type Kind = Template['kind']
 
 const path = (project: string, kind: Kind, name = ''): string => `v1/projects/${encodeURIComponent(project)}/${kind}s${name && '/' + encodeURIComponent(name)}`
 
-interface About { word: string; about: string; first: string }
+interface About { word: string; title: string; about: string; first: string }
 
 /** What there is to say of each kind, and what a new one begins with. */
 const kinds: Record<Kind, About> = {
-  template: { word: 'template', about: 'Parts of documents that workloads are made of. Each change is another version.', first: 'command: python3 train.py\nresources:\n  gpu: 1\n' },
-  environment: { word: 'environment', about: 'Images with command, variables, setup and mounts that workloads run in. A template may build upon one.', first: 'image: pytorch/pytorch:2.5.1\n' },
-  compute: { word: 'compute resource', about: 'What each task needs: GPUs or a part of one, CPU, memory.', first: 'resources:\n  gpu: 1\n  cpu: 4\n  memory: 16Gi\n' },
-  datasource: { word: 'data source', about: 'Data, and where a task finds it: directories, claims, repositories, files.', first: 'volumes:\n  - hostPath: /srv/data\n    path: /data\n    readOnly: true\n' },
-  datavolume: { word: 'data volume', about: 'Volumes that a project shares with others, who may read them.', first: 'volumes:\n  - hostPath: /srv/corpus\n    path: /corpus\n' },
+  template: { word: T.$template, title: T.$templates, about: T.$partialDocumentsToCreate, first: 'command: python3 train.py\nresources:\n  gpu: 1\n' },
+  environment: { word: T.$environment, title: T.$environments, about: T.$imagesWithCommandVariables, first: 'image: pytorch/pytorch:2.5.1\n' },
+  compute: { word: T.$computeResource, title: T.$computeResources, about: T.$whatEachTaskNeedsGPUsOrA, first: 'resources:\n  gpu: 1\n  cpu: 4\n  memory: 16Gi\n' },
+  datasource: { word: T.$dataSource, title: T.$dataSources, about: T.$dataAndItsPathInATask, first: 'volumes:\n  - hostPath: /srv/data\n    path: /data\n    readOnly: true\n' },
+  datavolume: { word: T.$dataVolume, title: T.$dataVolumes, about: T.$volumesThatAProjectShares, first: 'volumes:\n  - hostPath: /srv/corpus\n    path: /corpus\n' },
 }
 
 /** What only one kind says. */
 const own: Partial<Record<Kind, Input[]>> = {
-  template: [{ name: 'environment', note: 'That it builds upon' }],
-  datavolume: [{ name: 'sharedWith', note: 'Projects and departments that may read it, with commas between' }],
+  template: [{ name: 'environment', note: T.$theEnvironmentItUses }],
+  datavolume: [{ name: 'sharedWith', note: T.$projectsAndDepartmentsThat }],
 }
 
 const system = '-' // where a project's name stands: what is there for all
 
-const where = (project: string): string => (project === system ? 'all projects' : project)
+const where = (project: string): string => (project === system ? T.$allProjects : project)
 
 /** Assets of every project. */
 export function Templates() {
@@ -44,23 +45,23 @@ export function Templates() {
 
 function Some({ kind }: { kind: Kind }) {
   const { data, error, again } = useLive<TemplateList>(path('-', kind), 'never')
-  const { word, about } = kinds[kind]
+  const { word, title, about } = kinds[kind]
   if (error && !data) return <Failure error={error} again={again} />
-  if (!data) return <Loading what={`Loading ${word}s`} rows={3} />
+  if (!data) return <Loading what={phrase(T.$loadingWord, { word })} rows={3} />
   return (
     <section class="kept">
       <div class="toolbar">
-        <h2>{sentence(word)}s</h2>
+        <h2>{title}</h2>
         <span class="muted">{about}</span>
         <div class="toolbar-end">
           <CopyAs of={() => ({ cli: `muster ${kind} list --all`, python: python(`for t in client.assets("${kind}", project="-"):`, '    print(t["name"], t["version"])'), curl: curl(path('-', kind)) })} />
-          <Button kind="main" onClick={() => edit(kind, null, {}, again)}>New {word}</Button>
+          <Button kind="main" onClick={() => edit(kind, null, {}, again)}>{phrase(T.$newWord, { word })}</Button>
         </div>
       </div>
-      {data.items.length === 0 ? <Empty icon="bookmark" title={`There are no ${word}s`}>{kind === 'template' && <p>A workload’s menu keeps it as one.</p>}</Empty> : (
+      {data.items.length === 0 ? <Empty icon="bookmark" title={phrase(T.$noneOfThisKindYetWord, { word })}>{kind === 'template' && <p>{T.$toCreateOneFromAWorkload}</p>}</Empty> : (
         <div class="card scroll-x" tabIndex={0} role="region" aria-label={word + 's'}>
           <table class="plain rows">
-            <thead><tr><th scope="col">Name</th><th scope="col">Project</th><th scope="col">Says</th>{kind === 'template' && <th scope="col">Environment</th>}{kind === 'datavolume' && <th scope="col">Shared with</th>}<th scope="col" data-align="end">Version</th><th scope="col">By</th><th scope="col">Changed</th><th scope="col"><span class="sr">Acts</span></th></tr></thead>
+            <thead><tr><th scope="col">{T.$name}</th><th scope="col">{T.$project}</th><th scope="col">{T.$content}</th>{kind === 'template' && <th scope="col">{T.$environment2}</th>}{kind === 'datavolume' && <th scope="col">{T.$sharedWith}</th>}<th scope="col" data-align="end">{T.$version}</th><th scope="col">{T.$changedBy}</th><th scope="col">{T.$changed}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
             <tbody>{data.items.map((t) => <Row key={t.project + t.name} t={t} again={again} />)}</tbody>
           </table>
         </div>
@@ -71,12 +72,12 @@ function Some({ kind }: { kind: Kind }) {
 
 function Row({ t, again }: { t: Template; again: () => void }) {
   const me = session.value?.user
-  const no = me && t.user !== me && !t.editors?.some((e) => e === me || e === '*') ? `${t.user} made it, and you are none of its editors` : undefined
+  const no = me && t.user !== me && !t.editors?.some((e) => e === me || e === '*') ? phrase(T.$createdByUserYouAreNotOne, { user: t.user }) : undefined
   const remove = async (): Promise<void> => {
-    if (!(await ask(`Delete ${kinds[t.kind].word} ${t.name}?`, <p>Workloads that were made of it stay.</p>, 'Delete'))) return
+    if (!(await ask(phrase(T.$deleteWordName, { word: kinds[t.kind].word, name: t.name }), <p>{T.$workloadsCreatedFromItAre}</p>, T.$delete))) return
     try {
       await send('DELETE', path(t.project, t.kind, t.name))
-      toast(`Deleted ${t.name}`)
+      toast(phrase(T.$deletedName, { name: t.name }))
     } catch (e) {
       complain(e)
     }
@@ -93,9 +94,9 @@ function Row({ t, again }: { t: Template; again: () => void }) {
       <td>{t.user}</td>
       <td><Age at={t.updatedAt} /></td>
       <td class="row-acts">
-        {t.kind === 'template' && <Link to={`submit?template=${encodeURIComponent(t.project)}/${encodeURIComponent(t.name)}`} class="button quiet" aria-label={'Use ' + t.name}><span>Use</span></Link>}
-        <Button kind="quiet" refused={no} onClick={() => edit(t.kind, t, {}, again)} aria-label={'Edit ' + t.name}>Edit</Button>
-        <Button kind="quiet" icon="trash" aria-label={'Delete ' + t.name} refused={no} onClick={() => void remove()} />
+        {t.kind === 'template' && <Link to={`submit?template=${encodeURIComponent(t.project)}/${encodeURIComponent(t.name)}`} class="button quiet" aria-label={phrase(T.$useName, { name: t.name })}><span>{T.$use}</span></Link>}
+        <Button kind="quiet" refused={no} onClick={() => edit(t.kind, t, {}, again)} aria-label={phrase(T.$editName, { name: t.name })}>{T.$edit}</Button>
+        <Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: t.name })} refused={no} onClick={() => void remove()} />
       </td>
     </tr>
   )
@@ -104,7 +105,7 @@ function Row({ t, again }: { t: Template; again: () => void }) {
 /** What a text says, as the server reads it. */
 async function documentOf(text: string): Promise<Record<string, unknown>> {
   const d = (await (await request('v1/drafts', { method: 'POST', body: text, headers: { 'Content-Type': 'application/yaml' } })).json()) as Draft
-  if (d.document === undefined) throw new Error(d.problem?.errors?.[0]?.problem ?? d.problem?.detail ?? 'this cannot be read as YAML')
+  if (d.document === undefined) throw new Error(d.problem?.errors?.[0]?.problem ?? d.problem?.detail ?? T.$notValidYAML)
   return d.document as Record<string, unknown>
 }
 
@@ -122,21 +123,21 @@ function saidEdit(kind: Kind, t: Template | null, v: Values): Said {
 /** Asks for an asset, or for what it is to be now. */
 function edit(kind: Kind, t: Template | null, first: Values, done: () => void): void {
   askFor({
-    title: t ? `Edit ${kinds[kind].word} ${t.name}` : `New ${kinds[kind].word}`, yes: t ? 'Save' : 'Make it',
+    title: t ? phrase(T.$editWordName, { word: kinds[kind].word, name: t.name }) : phrase(T.$newWord, { word: kinds[kind].word }), yes: t ? T.$save : T.$create,
     first: t ? { description: t.description ?? '', environment: t.environment ?? '', sharedWith: (t.sharedWith ?? []).join(', '), editors: (t.editors ?? []).join(', '), document: yaml(t.document) } : { project: 'default', document: kinds[kind].first, ...first },
     inputs: (): Input[] => [
-      ...(t ? [] : [{ name: 'name', required: true }, { name: 'project', options: [...(cluster.value?.projects ?? []).map((p): [string, string] => [p.name, p.department ? p.name + ', a department' : p.name]), [system, 'all projects'] as [string, string]], note: 'One of a department is there for all projects below it' }]),
+      ...(t ? [] : [{ name: 'name', required: true }, { name: 'project', options: [...(cluster.value?.projects ?? []).map((p): [string, string] => [p.name, p.department ? phrase(T.$nameDepartment, { name: p.name }) : p.name]), [system, T.$allProjects] as [string, string]], note: T.$sharedWithADepartmentItIs }]),
       { name: 'description' },
       ...(own[kind] ?? []),
-      { name: 'editors', note: 'Who may change it beside its maker; * for everyone' },
-      { name: 'document', kind: 'long' as const, required: true, note: 'A part of a workload’s document, as YAML, without its name and project' },
+      { name: 'editors', note: T.$whoMayChangeItBesidesIts },
+      { name: 'document', kind: 'long' as const, required: true, note: T.$partOfAWorkloadsDocumentAs },
     ],
     said: (v) => saidEdit(kind, t, v),
     act: async (v) => {
       const name = t?.name ?? v.name!.trim()
       const body: NewTemplate = { name, document: await documentOf(v.document!), ...given(v, 'description', 'environment'), ...(list(v.sharedWith).length ? { sharedWith: list(v.sharedWith) } : {}), ...(list(v.editors).length ? { editors: list(v.editors) } : {}) }
       const now = t ? await send<Template>('PUT', path(t.project, kind, name), body) : await send<Template>('POST', path(v.project!, kind), body)
-      toast(`Saved ${name}, version ${now.version}`)
+      toast(phrase(T.$savedNameVersionVersion, { name, version: now.version }))
       done()
     },
   })

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { get, params, send, workloadURL, type ApiError } from '../../api/client'
 import type { Check, Workload, WorkloadList } from '../../api/types'
 import { now } from '../../lib/clock'
-import { gpus, ms, plural, shell, span } from '../../lib/format'
+import { ms, plural, shell, span } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
 import { useReading } from '../../live/fetch'
 import { allRows, session } from '../../live/store'
@@ -13,6 +13,7 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { complain, Dialog, toast } from '../../ui/overlay'
 import { TaskStatus } from '../../ui/status'
 import { named, pyNamed, python } from '../../work/acts'
+import { phrase, T } from '../../texts'
 
 const phases = ['Reviewing', 'Reserved'] // in which checks are made
 
@@ -40,7 +41,7 @@ function useAsked(): { asks: Ask[] | null; error: ApiError | null } {
 
 const refusal = (c: Check): string | undefined => {
   const me = session.value?.user ?? ''
-  return c.users?.length && !c.users.includes(me) ? `Only ${c.users.join(' or ')} may decide this` : undefined
+  return c.users?.length && !c.users.includes(me) ? phrase(T.$onlyListMayDecideThis, { list: c.users.join(T.$or) }) : undefined
 }
 
 function Approvals() {
@@ -49,10 +50,10 @@ function Approvals() {
   const mine = asks?.filter((a) => !refusal(a.c)) ?? []
   const others = asks?.filter((a) => refusal(a.c)) ?? []
   return (
-    <Page title="Approvals" class="approvals" sub={asks && <span>{mine.length === 0 ? 'Nothing waits for you' : `${plural(mine.length, 'decision')} for you`}{others.length > 0 && `, ${others.length} for others`}</span>}
+    <Page title={T.$approvals} class="approvals" sub={asks && <span>{mine.length === 0 ? T.$noDecisionsForYou : phrase(T.$decisionsForYou, { decisions: plural(mine.length, T.$nDecisions) })}{others.length > 0 && phrase(T.$othersForOthers, { others: others.length })}</span>}
       actions={mine[0] && <CopyAs of={() => said(mine[0]!, true)} />}>
-      {error && !asks ? <Failure error={error} /> : !asks ? <Loading what="Loading approvals" /> : asks.length === 0
-        ? <Empty icon="check" title="Nothing waits for you"><p>Workloads whose document or project demands an approval stand here until somebody decides.</p></Empty>
+      {error && !asks ? <Failure error={error} /> : !asks ? <Loading what={T.$loadingApprovals} /> : asks.length === 0
+        ? <Empty icon="check" title={T.$noDecisionsForYou}><p>{T.$workloadsThatNeedAn}</p></Empty>
         : (
           <ul class="asks">
             {[...mine, ...others].map((a) => <li key={a.w.id + a.c.name}><One of={a} decide={(approve) => setDeciding({ ask: a, approve })} /></li>)}
@@ -68,26 +69,26 @@ const commandOf = (w: Workload): string => {
   return Array.isArray(c) ? c.map(shell).join(' ') : (c ?? '')
 }
 
-const verdicts: Record<string, [string, string]> = { waiting: ['pending', 'waits'], asked: ['starting', 'is asked'], approved: ['succeeded', 'approved'], rejected: ['failed', 'rejected'] }
+const verdicts: Record<string, [string, string]> = { waiting: ['pending', T.$pending], asked: ['starting', T.$asked], approved: ['succeeded', T.$approved], rejected: ['failed', T.$rejected] }
 
 function One({ of: { w, c }, decide }: { of: Ask; decide: (approve: boolean) => void }) {
   const no = refusal(c)
   const rest = (w.checks ?? []).filter((x) => x.name !== c.name)
   return (
     <Card class="ask" title={<><Link to={workloadPath(w.project, w.name)}>{w.name}</Link> <span class="ask-check">{c.name}</span></>}
-      aside={c.deadline ? <span data-soon={ms(c.deadline) - now.value < 3_600_000 || undefined} class="deadline">rejected in {span(ms(c.deadline) - now.value)} unless decided</span> : <>waits for <Age at={w.since} /></>}>
+      aside={c.deadline ? <span data-soon={ms(c.deadline) - now.value < 3_600_000 || undefined} class="deadline">{phrase(T.$rejectedInTimeUnless, { time: span(ms(c.deadline) - now.value) })}</span> : <>{phrase(T.$waitingForAge, { age: <Age at={w.since} /> })}</>}>
       <div class="ask-body">
         <Facts of={[
-          ['Asked by', <>{w.user} <span class="muted">in {w.project}</span></>],
-          ['Wants', <>{w.gpus > 0 ? gpus(w.gpus) + ' GPU' + (w.gpus === 1 ? '' : 's') : 'no GPUs'}<span class="muted">, {w.kind}, priority {w.priority}{c.when === 'reservation' && ', its quota is reserved'}</span></>],
-          ['Runs', <code class="command">{commandOf(w) || 'what its image runs'}</code>],
-          !!c.message && ['Says', c.message],
-          !!c.users?.length && ['May decide', c.users.join(', ')],
-          rest.length > 0 && ['Beside it', <span class="counts">{rest.map((x) => <TaskStatus key={x.name} state={verdicts[x.verdict]?.[0] ?? 'pending'} label={`${x.name} ${verdicts[x.verdict]?.[1] ?? x.verdict}`} />)}</span>],
+          [T.$requestedBy, <>{w.user} <span class="muted">{phrase(T.$inTime, { time: w.project })}</span></>],
+          [T.$requests, <>{w.gpus > 0 ? plural(w.gpus, T.$nGPUs) : T.$noGPUs}<span class="muted">{phrase(T.$kindPriorityPriorityMore, { kind: w.kind, priority: w.priority, more: c.when === 'reservation' && T.$quotaReserved })}</span></>],
+          [T.$command, <code class="command">{commandOf(w) || T.$defaultOfTheImage}</code>],
+          !!c.message && [T.$question, c.message],
+          !!c.users?.length && [T.$approvers, c.users.join(', ')],
+          rest.length > 0 && [T.$otherChecks, <span class="counts">{rest.map((x) => <TaskStatus key={x.name} state={verdicts[x.verdict]?.[0] ?? 'pending'} label={`${x.name} ${verdicts[x.verdict]?.[1] ?? x.verdict}`} />)}</span>],
         ]} />
         <div class="ask-acts">
-          <Button kind="main" icon="tick" refused={no} onClick={() => decide(true)}>Approve</Button>
-          <Button kind="danger" icon="close" refused={no} onClick={() => decide(false)}>Reject</Button>
+          <Button kind="main" icon="tick" refused={no} onClick={() => decide(true)}>{T.$approve}</Button>
+          <Button kind="danger" icon="close" refused={no} onClick={() => decide(false)}>{T.$reject}</Button>
         </div>
       </div>
     </Card>
@@ -111,7 +112,7 @@ function Decide({ ask: { w, c }, approve, close }: { ask: Ask; approve: boolean;
     setBusy(true)
     try {
       await send('POST', workloadURL(w.project, w.name) + (approve ? ':approve' : ':reject'), { check: c.name, ...(message ? { message } : {}) })
-      toast(`${approve ? 'Approved' : 'Rejected'} ${w.name}`)
+      toast(`${approve ? T.$approved2 : T.$rejected2} ${w.name}`)
       close()
     } catch (e) {
       complain(e)
@@ -119,11 +120,11 @@ function Decide({ ask: { w, c }, approve, close }: { ask: Ask; approve: boolean;
     }
   }
   return (
-    <Dialog title={`${approve ? 'Approve' : 'Reject'} ${c.name} of ${w.name}?`} close={close}>
+    <Dialog title={phrase(T.$moreNameOfName2, { more: approve ? T.$approve : T.$reject, name: c.name, name2: w.name })} close={close}>
       <form class="dialog-form" onSubmit={(e) => { e.preventDefault(); void act() }}>
-        {!approve && <p>Rejecting ends it. It can be restarted, and is then asked for again.</p>}
-        <div class="field"><label for="why">Message</label><textarea id="why" rows={3} value={message} placeholder="Why; kept with the check" autoFocus onInput={(e) => setMessage(e.currentTarget.value)} /></div>
-        <footer class="dialog-foot"><Button onClick={close}>Cancel</Button><Button type="submit" kind={approve ? 'main' : 'danger'} refused={busy ? 'It is being sent' : undefined}>{approve ? 'Approve' : 'Reject'}</Button></footer>
+        {!approve && <p>{T.$rejectingEndsTheWorkloadIt}</p>}
+        <div class="field"><label for="why">{T.$message}</label><textarea id="why" rows={3} value={message} placeholder={T.$whyKeptWithTheCheck} autoFocus onInput={(e) => setMessage(e.currentTarget.value)} /></div>
+        <footer class="dialog-foot"><Button onClick={close}>{T.$cancel}</Button><Button type="submit" kind={approve ? 'main' : 'danger'} refused={busy ? T.$sending : undefined}>{approve ? T.$approve : T.$reject}</Button></footer>
       </form>
     </Dialog>
   )
@@ -131,7 +132,7 @@ function Decide({ ask: { w, c }, approve, close }: { ask: Ask; approve: boolean;
 
 export default {
   path: 'approvals',
-  title: () => 'Approvals',
+  title: () => T.$approvals,
   view: Approvals,
-  nav: { label: 'Approvals', icon: 'check', order: 40, key: 'a' },
+  nav: { label: T.$approvals, icon: 'check', order: 40, key: 'a' },
 } satisfies Screen

@@ -5,6 +5,7 @@ import { useWidth } from '../../ui/basics'
 import { layOut, nextSpot, spotAt, type Spot } from './layout'
 import type { Mode } from './looks'
 import { colors, paint } from './paint'
+import { T } from '../../texts'
 
 interface Props {
   racks: Rack[]
@@ -94,10 +95,10 @@ export function Board(p: Props) {
     return spotAt(layout, e.clientX - r.left, e.clientY - r.top + view.top)
   }
   return (
-    <div class="board" ref={box} role="application" tabIndex={0} aria-label="Map of GPUs. Arrow keys go from GPU to GPU, Enter opens the node. The table says the same."
+    <div class="board" ref={box} role="application" tabIndex={0} aria-label={T.$mapOfGPUsArrowKeysMoveFrom}
       onScroll={(e) => setView({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })} onKeyDown={key}>
       <span class="probe" aria-hidden="true" />
-      <div class="board-room" style={{ height: Math.max(layout.height + 4, 0) + 'px' }}>
+      <div class="board-room" style={{ height: Math.max(layout.height + 4, cardHeight) + 'px' }}>
         <canvas ref={canvas} style={{ width: room + 'px', height: view.height + 'px' }} aria-hidden="true" data-spots={layout.spots.length}
           onPointerMove={(e) => {
             const s = found(e) ?? null
@@ -121,6 +122,7 @@ export function Board(p: Props) {
 }
 
 const cardWidth = 264
+const cardHeight = 210 // px of the tallest: a board of one node is not lower
 
 /** Beside the square, where there is room. */
 function place(s: Spot, size: number, width: number, view: { top: number; height: number }): Record<string, string> {

@@ -19,19 +19,20 @@ import { looksOf, modes, partsOf, type Mode } from './looks'
 import { Twin } from './twin'
 import { busyWords, describe, freeWords } from './words'
 import { waitingCount } from '../../work/waiting'
+import { phrase, T } from '../../texts'
 
 function GPUMap({ query }: ScreenProps) {
   const c = cluster.value
   const { data: h, error } = useHoldings()
   return (
-    <Page title="GPU map" fill class="map-page" sub={c && <Sum c={c} />} actions={<>
-      <div class="segments" role="group" aria-label="Shown as">
-        {([['', 'Map'], ['table', 'Table']] as const).map(([id, name]) => <button key={id} type="button" aria-pressed={(query.get('as') ?? '') === id} onClick={() => setQuery({ as: id })}>{name}</button>)}
+    <Page title={T.$gpuMap} fill class="map-page" sub={c && <Sum c={c} />} actions={<>
+      <div class="segments" role="group" aria-label={T.$viewAs}>
+        {([['', T.$map], ['table', T.$table]] as const).map(([id, name]) => <button key={id} type="button" aria-pressed={(query.get('as') ?? '') === id} onClick={() => setQuery({ as: id })}>{name}</button>)}
       </div>
       <CopyAs of={() => ({ cli: 'muster util', python: python('for n in client.cluster()["nodes"]:', '    for d in n["devices"]:', '        print(n["name"], d["index"], d["used"] / 1000)'), curl: curl('v1/holdings') })} />
     </>}>
-      {!c ? loadError.value ? <Failure error={loadError.value} /> : <Loading what="Loading the cluster" /> : error && !h ? <Failure error={error} />
-        : c.nodes.every((n) => n.devices.length === 0) ? <Empty icon="chip" title="There are no GPUs"><p>None of the {plural(c.nodes.length, 'node')} reports any. To try things out: <code>muster server --fake-gpus 8</code></p></Empty>
+      {!c ? loadError.value ? <Failure error={loadError.value} /> : <Loading what={T.$loadingTheCluster} /> : error && !h ? <Failure error={error} />
+        : c.nodes.every((n) => n.devices.length === 0) ? <Empty icon="chip" title={T.$noGPUs2}><p>{phrase(T.$noneOfNodesReportsAGPUTo, { nodes: plural(c.nodes.length, T.$nNodes), code: <code>muster server --fake-gpus 8</code> })}</p></Empty>
           : <Fleet c={c} h={h} query={query} />}
     </Page>
   )
@@ -45,8 +46,8 @@ function Sum({ c }: { c: Cluster }) {
   const best = nodes[0]
   return (
     <>
-      <span><b class="free-count">{gpus(free)}</b> of {gpus(total)} GPUs free</span>
-      {best && best.free > 0 && <span>most on one node: {gpus(best.free)} on <Link to={nodePath(best.n.name)}>{best.n.name}</Link></span>}
+      <span>{phrase(T.$freeOfTotalGPUsFree, { free: <b class="free-count">{gpus(free)}</b>, total: gpus(total) })}</span>
+      {best && best.free > 0 && <span>{phrase(T.$mostOnOneNodeFreeOnLink, { free: gpus(best.free), link: <Link to={nodePath(best.n.name)}>{best.n.name}</Link> })}</span>}
     </>
   )
 }
@@ -90,12 +91,12 @@ function Fleet({ c, h, query }: { c: Cluster; h: Holdings | null; query: URLSear
   return (
     <>
       <div class="toolbar">
-        <div class="segments" role="group" aria-label="Coloured by">
+        <div class="segments" role="group" aria-label={T.$colorBy}>
           {modes.map(([m, name]) => <button key={m} type="button" aria-pressed={m === mode} onClick={() => setQuery({ by: m === 'held' ? null : m })}>{name}</button>)}
         </div>
-        <Choice label="Pool" value={pool} all={c.pools.map((p) => [p.name, p.name])} set={(x) => setQuery({ pool: x })} />
+        <Choice label={T.$pool} value={pool} all={c.pools.map((p) => [p.name, p.name])} set={(x) => setQuery({ pool: x })} />
         <Choice label="GPU" value={type} all={[...new Set(c.nodes.flatMap((n) => n.devices.map((d) => d.product)))].sort().map((t) => [t, short(t)])} set={(x) => setQuery({ gpu: x })} />
-        <div class="presets"><button type="button" aria-pressed={freeOnly} onClick={() => setQuery({ free: freeOnly ? null : '1' })}>Free only</button></div>
+        <div class="presets"><button type="button" aria-pressed={freeOnly} onClick={() => setQuery({ free: freeOnly ? null : '1' })}>{T.$freeOnly}</button></div>
       </div>
       {query.get('as') === 'table' ? <Twin cells={freeOnly ? all.filter((x) => x.state === 'free') : all} query={query} open={open} /> : (
         <div class="map">
@@ -113,7 +114,7 @@ function Fleet({ c, h, query }: { c: Cluster; h: Holdings | null; query: URLSear
 
 function Choice({ label, value, all, set }: { label: string; value: string; all: [string, string][]; set: (v: string) => void }) {
   if (all.length < 2 && !value) return null
-  return <label class="pick">{label} <select value={value} onChange={(e) => set(e.currentTarget.value)}><option value="">all</option>{all.map(([id, name]) => <option key={id} value={id}>{name}</option>)}</select></label>
+  return <label class="pick">{label} <select value={value} onChange={(e) => set(e.currentTarget.value)}><option value="">{T.$all}</option>{all.map(([id, name]) => <option key={id} value={id}>{name}</option>)}</select></label>
 }
 
 /** Rows that wait for GPUs, in the order of their queues. */
@@ -136,7 +137,7 @@ function Legend({ all, mode, projects }: { all: Cell[]; mode: Mode; projects: st
   }
   const looks = looksOf(mode, projects).filter((l, i, list) => (counts.get(l.id) ?? 0) > 0 && list.findIndex((x) => x.id === l.id) === i)
   return (
-    <ul class="legend map-legend" aria-label="What colours mean">
+    <ul class="legend map-legend" aria-label={T.$legend}>
       {looks.map((l) => <li key={l.id}><i aria-hidden="true" data-mark={l.id === 'free' ? 'free' : l.mark} style={{ '--look': `var(--${l.color})` }}>{l.text}</i>{l.name} <b>{gpus(Math.round(counts.get(l.id)! * 100) / 100)}</b></li>)}
     </ul>
   )
@@ -145,11 +146,11 @@ function Legend({ all, mode, projects }: { all: Cell[]; mode: Mode; projects: st
 function CellCard({ of: x }: { of: Cell }) {
   return (
     <>
-      <p class="card-name">{x.node.name} <span>GPU {x.device.index}</span></p>
-      <p class="muted">{short(x.device.product)}{x.device.fake && ' (not real)'}</p>
-      <p class="card-state">{cellWords[x.state]}{x.busy !== undefined && x.held.length > 0 && `, ${busyWords(x)} busy`}</p>
-      {x.held.map((y) => <p key={y.by.id + y.task} class="card-holder"><b>{y.by.name}</b> <span class="muted">{y.by.project}, {y.by.user}{y.part < 1000 && `, ${milli(y.part)} of it`}</span></p>)}
-      {x.held.length > 0 && <p class="muted">Free {freeWords(x)}</p>}
+      <p class="card-name">{x.node.name} <span>{phrase(T.$gpuGpu, { gpu: x.device.index })}</span></p>
+      <p class="muted">{short(x.device.product)}{x.device.fake && T.$simulated}</p>
+      <p class="card-state">{cellWords[x.state]}{x.busy !== undefined && x.held.length > 0 && phrase(T.$busyWordsUtilization, { busyWords: busyWords(x) })}</p>
+      {x.held.map((y) => <p key={y.by.id + y.task} class="card-holder"><b>{y.by.name}</b> <span class="muted">{y.by.project}, {y.by.user}{y.part < 1000 && phrase(T.$fractionPart, { part: milli(y.part) })}</span></p>)}
+      {x.held.length > 0 && <p class="muted">{phrase(T.$freeFreeWords, { freeWords: freeWords(x) })}</p>}
     </>
   )
 }
@@ -165,9 +166,9 @@ function Outlook({ of, why, ghosts }: { of: Row; why: Why | null; ghosts: number
       <Icon name="clock" />
       <p>
         <Link to={workloadPath(of.project, of.name)} class="row-link">{of.name}</Link>{' '}
-        {!why ? 'is being thought about' : ghosts > 0
-          ? <>would start {left > 0 ? `in ${span(left)}` : 'soon'} on {nodes.length === 1 ? <b>{nodes[0]}</b> : plural(nodes.length, 'node')}, where the map is dashed{why.frees.length > 0 && <>, once {why.frees.slice(0, 2).map((f) => f.name).join(' and ')} {why.frees.length === 1 ? 'has' : 'have'} ended</>}.</>
-          : <>fits nowhere as far as is known. {sentence(why.reasons[0]?.message ?? why.message ?? '')}</>}
+        {!why ? T.$isBeingEvaluated : ghosts > 0
+          ? <>{phrase(T.$wouldStartMoreOnMore2Shown, { more: left > 0 ? phrase(T.$inTime, { time: span(left) }) : T.$soon, more2: nodes.length === 1 ? <b>{nodes[0]}</b> : plural(nodes.length, T.$nNodes), more3: why.frees.length > 0 && <>{phrase(T.$onceTheseHaveEndedList, { list: why.frees.slice(0, 2).map((f) => f.name).join(T.$listSeparator) })}</> })}</>
+          : <>{phrase(T.$fitsNowhereAtPresent, { message: sentence(why.reasons[0]?.message ?? why.message ?? '') })}</>}
       </p>
     </div>
   )
@@ -193,20 +194,20 @@ function Side({ holders, waiting, meant, picked, projects, hover }: { holders: H
     )
   }
   return (
-    <aside class="map-side" aria-label="Workloads">
-      {(holders.length + waiting.length > 12 || text) && <input type="text" class="side-filter" value={text} placeholder="Name, project or user" aria-label="Filter workloads" onInput={(e) => setText(e.currentTarget.value)} />}
-      <h2>Hold GPUs</h2>
-      {running.length === 0 ? <p class="muted">{text ? 'None fits' : 'Nothing holds a GPU'}</p> : <ul>{running.slice(0, sideMost).map((w) => item(w.id, w.name, w.project, milli(w.gpu), `${w.project}, ${w.user}${w.likely ? `, free in ${span(Math.max(0, ms(w.likely) - now.value)).split(' ')[0]}` : ''}`))}</ul>}
-      {running.length > sideMost && <p class="muted">and {running.length - sideMost} more</p>}
-      <h2>Wait for GPUs</h2>
-      {queued.length === 0 ? <p class="muted">{text ? 'None fits' : waitingCount.value > 0 ? 'Of those that wait none is known to wait for GPUs' : 'Nothing waits'}</p> : <ul>{queued.slice(0, sideMost).map((r) => item(r.id, r.name, r.project, gpus(r.gpus), waits.value.get(r.id)?.message ?? r.project))}</ul>}
+    <aside class="map-side" aria-label={T.$workloads}>
+      {(holders.length + waiting.length > 12 || text) && <input type="text" class="side-filter" value={text} placeholder={T.$nameProjectOrUser} aria-label={T.$filterWorkloads} onInput={(e) => setText(e.currentTarget.value)} />}
+      <h2>{T.$usingGPUs}</h2>
+      {running.length === 0 ? <p class="muted">{text ? T.$noMatches : T.$noGPUIsAllocated}</p> : <ul>{running.slice(0, sideMost).map((w) => item(w.id, w.name, w.project, milli(w.gpu), `${w.project}, ${w.user}${w.likely ? phrase(T.$freeInTime, { time: span(Math.max(0, ms(w.likely) - now.value)).split(' ')[0] }) : ''}`))}</ul>}
+      {running.length > sideMost && <p class="muted">{phrase(T.$andSideMostMore, { sideMost: running.length - sideMost })}</p>}
+      <h2>{T.$waitingForGPUs}</h2>
+      {queued.length === 0 ? <p class="muted">{text ? T.$noMatches : waitingCount.value > 0 ? T.$noWaitingWorkloadIsKnownTo : T.$nothingIsWaiting}</p> : <ul>{queued.slice(0, sideMost).map((r) => item(r.id, r.name, r.project, gpus(r.gpus), waits.value.get(r.id)?.message ?? r.project))}</ul>}
     </aside>
   )
 }
 
 export default {
   path: 'map',
-  title: () => 'GPU map',
+  title: () => T.$gpuMap,
   view: GPUMap,
-  nav: { label: 'GPU map', icon: 'chip', order: 50, key: 'm', group: 'Machines' },
+  nav: { label: T.$gpuMap, icon: 'chip', order: 50, key: 'm', group: T.$infrastructure },
 } satisfies Screen

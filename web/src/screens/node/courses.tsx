@@ -4,6 +4,7 @@ import { oneOf, remembered } from '../../lib/prefs'
 import type { Live } from '../../live/fetch'
 import { Card, Failure, Loading } from '../../ui/basics'
 import { figures, Plot, stretches, Stretches, Twin, type Line } from '../../ui/plot'
+import { phrase, T } from '../../texts'
 
 /** Up to when the page looks back. */
 export const stretch = remembered<string>('node.since', '1h', oneOf(...stretches))
@@ -29,22 +30,22 @@ function courses(m: Metrics, n: Node): Course[] {
   const perGPU = (metric: string, title: string, text: (v: number) => string, most?: number): void => {
     const all = of(metric)
     if (all.length === 0) return
-    const rows = all.map((s) => ({ name: `GPU ${s.deviceIndex ?? '?'}`, of: s }))
+    const rows = all.map((s) => ({ name: phrase(T.$gpuGpu, { gpu: s.deviceIndex ?? '?' }), of: s }))
     const thin = rows.map((r): Line => ({ id: r.of.device ?? r.name, name: r.name, values: values(r.of), look: all.length > 1 ? 'thin' : 'area' }))
-    out.push({ title, text, rows, lines: all.length > 1 ? [...thin, { id: 'mean', name: 'Mean', values: mean(all), look: 'main' }] : thin,
-      note: all.length > 1 ? 'Each GPU thin, their mean thick' : '', ...(most ? { most } : {}) })
+    out.push({ title, text, rows, lines: all.length > 1 ? [...thin, { id: 'mean', name: T.$mean, values: mean(all), look: 'main' }] : thin,
+      note: all.length > 1 ? T.$thinLinesEachGPUThickLine : '', ...(most ? { most } : {}) })
   }
-  perGPU('gpu_utilization_ratio', 'GPUs busy', percent, 1)
-  perGPU('gpu_memory_bytes', 'GPU memory used', bytes, Math.max(...n.devices.map((d) => d.memoryBytes), 0))
+  perGPU('gpu_utilization_ratio', T.$gpuUtilization, percent, 1)
+  perGPU('gpu_memory_bytes', T.$gpuMemoryUsed, bytes, Math.max(...n.devices.map((d) => d.memoryBytes), 0))
   const whole = (metric: string, title: string, total: number, text: (v: number, step?: number) => string): void => {
     const s = of(metric).find((x) => x.device === undefined)
     if (!s) return
-    out.push({ title, text, most: total, rows: [{ name: title, of: s }], note: 'Up to what there is', lines: [{ id: 'used', name: 'Used', values: values(s), look: 'area' }] })
+    out.push({ title, text, most: total, rows: [{ name: title, of: s }], note: T.$scaleTheNodesTotal, lines: [{ id: 'used', name: T.$used, values: values(s), look: 'area' }] })
   }
-  whole('cpu_cores', 'CPU cores used', n.cpu.total / 1000, figure)
-  whole('memory_bytes', 'Memory used', n.memory.total, bytes)
-  perGPU('gpu_temperature_celsius', 'GPU temperature', (v) => Math.round(v) + ' °C')
-  perGPU('gpu_power_watts', 'GPU power', (v) => Math.round(v) + ' W')
+  whole('cpu_cores', T.$cpuCoresUsed, n.cpu.total / 1000, figure)
+  whole('memory_bytes', T.$memoryUsed, n.memory.total, bytes)
+  perGPU('gpu_temperature_celsius', T.$gpuTemperature, (v) => Math.round(v) + ' °C')
+  perGPU('gpu_power_watts', T.$gpuPower, (v) => Math.round(v) + ' W')
   return out
 }
 
@@ -52,15 +53,15 @@ function courses(m: Metrics, n: Node): Course[] {
 export function Courses({ n, of: { data: m, error, again } }: { n: Node; of: Live<Metrics> }) {
   const all = m ? courses(m, n) : []
   return (
-    <Card title="Of late" class="wide" aside={<Stretches chosen={stretch.value} choose={(s) => (stretch.value = s)} />}>
+    <Card title={T.$trend} class="wide" aside={<Stretches chosen={stretch.value} choose={(s) => (stretch.value = s)} />}>
       {error && !m ? <Failure error={error} again={again} /> : !m ? <Loading rows={3} />
-        : all.length === 0 ? <p class="muted">Nothing was measured yet: the first numbers come within seconds.</p> : (
+        : all.length === 0 ? <p class="muted">{T.$noMeasurementsYetTheFirst}</p> : (
           <div class="courses">
             {all.map((c) => (
               <section key={c.title} class="course-of plot">
                 <h3>{c.title}{c.note && <span> · {c.note}</span>}</h3>
                 <Plot binary={c.text === bytes} label={c.title} from={ms(m.from)} step={m.stepSeconds} lines={c.lines} {...(c.most ? { most: c.most } : {})} format={c.text} height={130} young />
-                <Twin label={c.title} head={['What', 'Last', 'Mean', 'Least', 'Most']} rows={figures(c.rows, c.text)} />
+                <Twin label={c.title} head={[T.$metric, T.$last, T.$mean, T.$min, T.$max]} rows={figures(c.rows, c.text)} />
               </section>
             ))}
           </div>

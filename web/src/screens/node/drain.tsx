@@ -15,12 +15,13 @@ import { Commands } from '../../ui/copyas'
 import { Icon, type IconName } from '../../ui/icons'
 import { Dialog, toast } from '../../ui/overlay'
 import type { Tone } from '../../ui/status'
+import { phrase, T } from '../../texts'
 
 const fates: Record<string, { word: string; means: string; tone: Tone; icon: IconName }> = {
-  move: { word: 'Moves', means: 'It starts again on other nodes', tone: 'starting', icon: 'right' },
-  park: { word: 'Waits', means: 'It is ended and waits: no other node could take it', tone: 'queued', icon: 'clock' },
-  wait: { word: 'Stays', means: 'It is not preemptible and runs to its own end', tone: 'degraded', icon: 'dots' },
-  ending: { word: 'Ends', means: 'It is on its way out already', tone: 'stopping', icon: 'square' },
+  move: { word: T.$moves, means: T.$itStartsAgainOnOtherNodes, tone: 'starting', icon: 'right' },
+  park: { word: T.$waits, means: T.$itIsEndedAndQueuedNoOther, tone: 'queued', icon: 'clock' },
+  wait: { word: T.$stays, means: T.$itIsNotPreemptibleAndRuns, tone: 'degraded', icon: 'dots' },
+  ending: { word: T.$ends, means: T.$itIsAlreadyEnding, tone: 'stopping', icon: 'square' },
 }
 
 /** How long a step takes from now on, in milliseconds; NaN: nobody knows. */
@@ -31,12 +32,12 @@ function takesMs(s: DrainStep, at: number): number {
 
 /** When a node is empty, in words. */
 export function emptyWords(items: DrainStep[], at: number): string {
-  if (items.length === 0) return 'It is empty: nothing has to leave.'
+  if (items.length === 0) return T.$theNodeIsEmptyNoWorkloads
   const all = items.map((s) => takesMs(s, at))
   const open = items.filter((_, i) => Number.isNaN(all[i]!))
-  if (open.length > 0) return `Nobody knows when it is empty: ${open.slice(0, 2).map((s) => s.workload).join(', ')}${open.length > 2 ? ` and ${open.length - 2} more` : ''} ${open.length === 1 ? 'has' : 'have'} no time limit.`
+  if (open.length > 0) return phrase(T.$whenTheNodeWillBeEmptyIs, { list: open.slice(0, 2).map((s) => s.workload).join(', '), more: open.length > 2 ? phrase(T.$andOpenMore, { open: open.length - 2 }) : '', more2: open.length === 1 ? 'has' : 'have' })
   const most = Math.max(...all)
-  return most < 1000 ? 'It is empty at once.' : `It is empty in ${span(most)} at the latest.`
+  return most < 1000 ? T.$theNodeIsEmptyAtOnce : phrase(T.$theNodeIsEmptyInTimeAtThe, { time: span(most) })
 }
 
 /** Something that is another once others are on a node, or on their way from it. */
@@ -55,20 +56,20 @@ function Fate({ of: s }: { of: DrainStep }) {
 }
 
 function howLong(s: DrainStep): string {
-  if (s.action === 'wait') return s.endsBy ? `ends by itself in ${span(ms(s.endsBy) - now.value)} at most` : 'no time limit'
-  return s.grace ? `has ${s.grace} to end` : 'at once'
+  if (s.action === 'wait') return s.endsBy ? phrase(T.$endsByItselfWithinTime, { time: span(ms(s.endsBy) - now.value) }) : T.$noTimeLimit
+  return s.grace ? phrase(T.$graceGracePeriod, { grace: s.grace }) : T.$immediately
 }
 
 function Steps({ items, ranks, title }: { items: DrainStep[]; ranks?: Map<string, number[]>; title: string }) {
   return (
     <div class="scroll-x" tabIndex={0} role="region" aria-label={title}>
       <table class="plain steps">
-        <thead><tr><th scope="col">Workload</th><th scope="col" class="wide">User</th><th scope="col" data-align="end" class="wide">Tasks</th><th scope="col" data-align="end">GPUs</th><th scope="col">{ranks ? 'If drained' : 'What happens'}</th><th scope="col">How long</th></tr></thead>
+        <thead><tr><th scope="col">{T.$workload}</th><th scope="col" class="wide">{T.$user}</th><th scope="col" data-align="end" class="wide">{T.$tasks}</th><th scope="col" data-align="end">{T.$gpus}</th><th scope="col">{ranks ? T.$ifDrained : T.$effect}</th><th scope="col">{T.$time2}</th></tr></thead>
         <tbody>
           {items.map((s) => (
             <tr key={s.id}>
               <td><Link to={workloadPath(s.project, s.workload)} class="row-link">{s.workload}</Link><span class="muted wide">{s.project}</span></td>
-              <td class="wide">{s.user}</td><td data-align="end" class="wide" title={ranks?.get(s.id) && 'Tasks ' + ranks.get(s.id)!.join(', ')}>{s.tasks}</td><td data-align="end">{s.gpu > 0 ? milli(s.gpu) : '–'}</td>
+              <td class="wide">{s.user}</td><td data-align="end" class="wide" title={ranks?.get(s.id) && phrase(T.$tasksList, { list: ranks.get(s.id)!.join(', ') })}>{s.tasks}</td><td data-align="end">{s.gpu > 0 ? milli(s.gpu) : '–'}</td>
               <td><Fate of={s} /></td><td class="muted">{howLong(s)}</td>
             </tr>
           ))}
@@ -84,10 +85,10 @@ export function Residents({ n, preview, error, all }: { n: Node; preview: Drain 
   for (const x of all.flatMap((c) => c.held)) ranks.set(x.by.id, [...new Set([...(ranks.get(x.by.id) ?? []), x.task])])
   const items = preview?.items ?? []
   return (
-    <Card title="What runs here" class="wide" aside={plural(n.tasks, 'task')}>
+    <Card title={T.$runningWorkloads} class="wide" aside={plural(n.tasks, T.$nTasks)}>
       {error && !preview ? <Failure error={error} /> : !preview ? <Loading rows={2} /> : items.length === 0
-        ? <p class="muted">{n.tasks > 0 ? 'Tasks that Muster did not start' : 'Nothing runs on it.'}</p>
-        : <Steps items={items} ranks={ranks} title="What runs here" />}
+        ? <p class="muted">{n.tasks > 0 ? T.$tasksThatMusterDidNotStart : T.$nothingIsRunning}</p>
+        : <Steps items={items} ranks={ranks} title={T.$runningWorkloads} />}
     </Card>
   )
 }
@@ -96,10 +97,10 @@ export function Residents({ n, preview, error, all }: { n: Node; preview: Drain 
 export function Draining({ n, preview }: { n: Node; preview: Drain | null }) {
   const state = stateOf(n)
   const items = preview?.items ?? []
-  const title = state === 'Drained' ? 'Drained: it is empty' : n.draining ? `Draining: ${plural(n.tasks, 'task')} left` : 'Cordoned: it takes nothing new'
+  const title = state === 'Drained' ? T.$drainedTheNodeIsEmpty : n.draining ? phrase(T.$drainingTasksLeft, { tasks: plural(n.tasks, T.$nTasks) }) : T.$cordonedAcceptsNoNew
   return (
     <Card class="wide drain-state" tone="wait" title={title}>
-      <p>{n.note && <><b>{n.note}</b>. </>}{state === 'Drained' ? 'Nothing runs on it, and nothing starts.' : n.draining ? emptyWords(items, present()) : 'What runs on it goes on.'}</p>
+      <p>{n.note && <><b>{n.note}</b>. </>}{state === 'Drained' ? T.$nothingIsRunningAndNothing : n.draining ? emptyWords(items, present()) : T.$runningWorkloadsContinue}</p>
     </Card>
   )
 }
@@ -118,7 +119,7 @@ export function DrainDialog({ n, close }: { n: Node; close: () => void }) {
     setBusy(true)
     try {
       const d = await drain(n.name, o, false)
-      toast(d.items.length > 0 ? `Draining ${n.name}: ${plural(d.items.length, 'workload')} there` : `Drained ${n.name}`)
+      toast(d.items.length > 0 ? phrase(T.$drainingNameWorkloadsOnIt, { name: n.name, workloads: plural(d.items.length, T.$nWorkloads) }) : phrase(T.$drainedName, { name: n.name }))
       close()
     } catch (e) {
       setRefusal(asError(e))
@@ -126,22 +127,22 @@ export function DrainDialog({ n, close }: { n: Node; close: () => void }) {
     }
   }
   return (
-    <Dialog title={`Drain ${n.name}`} close={close} class="drain">
-      <p>Nothing new starts on it, and what runs there moves away.</p>
+    <Dialog title={phrase(T.$drainName, { name: n.name })} close={close} class="drain">
+      <p>{T.$nothingNewStartsOnItAnd}</p>
       {error && !data ? <Failure error={error} /> : !data ? <Loading rows={3} /> : (
         <>
           {items.length > 0 && <Counts items={items} />}
-          {items.length > 0 && <Steps items={items} title="What happens" />}
+          {items.length > 0 && <Steps items={items} title={T.$effectOnWorkloads} />}
           <p class="drain-time"><Icon name="clock" />{emptyWords(items, present())}</p>
         </>
       )}
-      {(stays || force) && <label class="tickbox"><input type="checkbox" checked={force} onChange={(e) => setForce(e.currentTarget.checked)} /><span>Move what is not preemptible, too<small>Its users did not expect to be interrupted.</small></span></label>}
-      <label class="drain-note">Why<input type="text" value={note} placeholder="Fan to be changed" maxLength={200} onInput={(e) => setNote(e.currentTarget.value)} /></label>
-      <details class="twin copyas"><summary>As a command</summary><div class="drain-said"><Commands said={saidDrain(n.name, o, false)} /></div></details>
+      {(stays || force) && <label class="tickbox"><input type="checkbox" checked={force} onChange={(e) => setForce(e.currentTarget.checked)} /><span>{T.$alsoMoveWorkloadsThatAre}<small>{T.$theirUsersDidNotExpectAn}</small></span></label>}
+      <label class="drain-note">{T.$reason}<input type="text" value={note} placeholder={T.$fanReplacement} maxLength={200} onInput={(e) => setNote(e.currentTarget.value)} /></label>
+      <details class="twin copyas"><summary>{T.$asACommand}</summary><div class="drain-said"><Commands said={saidDrain(n.name, o, false)} /></div></details>
       {refusal && <Failure error={refusal} />}
       <footer class="dialog-foot">
-        <Button onClick={close}>Cancel</Button>
-        <Button kind="danger" disabled={busy || !data} onClick={() => void run()}>{busy ? 'One moment' : 'Drain'}</Button>
+        <Button onClick={close}>{T.$cancel}</Button>
+        <Button kind="danger" disabled={busy || !data} onClick={() => void run()}>{busy ? T.$loading : T.$drain}</Button>
       </footer>
     </Dialog>
   )
@@ -153,7 +154,7 @@ function Counts({ items }: { items: DrainStep[] }) {
     <ul class="drain-counts">
       {Object.entries(fates).map(([id, f]) => {
         const k = items.filter((s) => s.action === id).length
-        return k > 0 && <li key={id} data-tone={f.tone}><b>{k}</b> {f.means.replace(/^It /, k === 1 ? 'workload ' : 'workloads: ')}</li>
+        return k > 0 && <li key={id} data-tone={f.tone}><b>{k}</b> {f.means.replace(/^It /, k === 1 ? T.$workloadLower : T.$workloadsLower)}</li>
       })}
     </ul>
   )

@@ -13,6 +13,7 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { FilterBar, type Field } from '../../ui/filterbar'
 import { Table, type Column, type Sort } from '../../ui/table'
 import { python } from '../../work/acts'
+import { phrase, T } from '../../texts'
 
 const names = new Set(['status', 'pool', 'cluster', 'gpu', 'gpus', 'free', 'name', 'is', 'label'])
 
@@ -50,37 +51,37 @@ const distinct = (f: (n: Node) => string[]) => (): string[] => [...new Set((clus
 
 const fields: Field[] = [
   { name: 'status', about: 'Ready, Cordoned, Draining, Drained, NotReady, CutOff', values: () => ['Ready', 'Cordoned', 'Draining', 'Drained', 'NotReady', 'CutOff'] },
-  { name: 'pool', about: 'Its pool', values: distinct((n) => [n.pool]) },
-  { name: 'cluster', about: 'Its cluster', values: distinct((n) => [n.backend]) },
-  { name: 'gpu', about: 'Type of its GPUs', values: distinct((n) => n.devices.map((d) => d.product)) },
-  { name: 'free', about: 'At least so many free GPUs' },
+  { name: 'pool', about: T.$itsPool, values: distinct((n) => [n.pool]) },
+  { name: 'cluster', about: T.$itsCluster, values: distinct((n) => [n.backend]) },
+  { name: 'gpu', about: T.$itsGPUType, values: distinct((n) => n.devices.map((d) => d.product)) },
+  { name: 'free', about: T.$atLeastThisManyFreeGPUs },
   { name: 'is', about: 'free, idle, trouble', values: () => ['free', 'idle', 'trouble'] },
-  { name: 'label', about: 'Has a label; label.KEY:VALUE', values: distinct((n) => Object.keys(n.labels ?? {})) },
+  { name: 'label', about: T.$hasThisLabelLabelKEYVALUE, values: distinct((n) => Object.keys(n.labels ?? {})) },
 ]
 
 const text = (f: (n: Node) => string) => (a: Node, b: Node): number => f(a).localeCompare(f(b), undefined, { numeric: true })
 const number = (f: (n: Node) => number) => (a: Node, b: Node): number => f(a) - f(b)
 
 const columns = (many: boolean): Column<Node>[] => [
-  { id: 'name', title: 'Name', width: 130, grow: 2, rank: 1, sort: byName, text: (n) => n.name, cell: (n) => <NodeLink name={n.name} /> },
-  { id: 'status', title: 'Status', width: 116, rank: 2, sort: text(stateOf), text: stateOf, cell: (n) => <NodeStatus of={n} plain /> },
-  { id: 'pool', title: 'Pool', width: 100, grow: 0.6, rank: 6, sort: text((n) => n.pool), text: (n) => n.pool, cell: (n) => <span class="clip">{n.pool}</span> },
-  ...(many ? [{ id: 'cluster', title: 'Cluster', width: 100, grow: 0.6, rank: 5, sort: text((n) => n.backend), text: (n: Node) => n.backend, cell: (n: Node) => <span class="clip">{n.backend}</span> }] : []),
-  { id: 'type', title: 'GPUs', width: 130, grow: 1.2, rank: 7, sort: text(kindsOf), text: kindsOf, cell: (n) => n.devices.length ? <span class="clip" title={kindsOf(n)}>{kindsOf(n)}</span> : <span class="none">–</span> },
-  { id: 'held', title: 'Held', width: 150, rank: 4, sort: number((n) => n.gpu.used), text: (n) => milli(n.gpu.used), cell: (n) => <Held of={n} /> },
-  { id: 'free', title: 'Free', width: 62, align: 'end', rank: 3, sort: number(freeOf), text: (n) => gpus(freeOf(n)), cell: (n) => n.devices.length ? <b class={freeOf(n) > 0 ? 'some' : 'none'}>{gpus(freeOf(n))}</b> : <span class="none">–</span> },
-  { id: 'cpu', title: 'CPU', width: 158, rank: 9, sort: number((n) => n.cpu.used / n.cpu.total), text: (n) => `${milli(n.cpu.used)}/${milli(n.cpu.total)}`, cell: (n) => <Used used={n.cpu.used} total={n.cpu.total} text={`${gpus(Math.round(n.cpu.used / 100) / 10)} of ${gpus(Math.round(n.cpu.total / 100) / 10)}`} /> },
-  { id: 'memory', title: 'Memory', width: 186, rank: 10, sort: number((n) => n.memory.used / n.memory.total), text: (n) => `${n.memory.used}/${n.memory.total}`, cell: (n) => <Used used={n.memory.used} total={n.memory.total} text={`${bytes(n.memory.used)} of ${bytes(n.memory.total)}`} /> },
-  { id: 'tasks', title: 'Tasks', width: 64, align: 'end', rank: 8, sort: number((n) => n.tasks), text: (n) => String(n.tasks), cell: (n) => n.tasks || <span class="none">0</span> },
-  { id: 'note', title: 'Note', width: 120, grow: 2, rank: 7.5, text: (n) => troubles(n).join('; '), cell: (n) => { const t = troubles(n).join('; '); return <span class="clip muted" title={t}>{n.note || t}</span> } },
+  { id: 'name', title: T.$name, width: 130, grow: 2, rank: 1, sort: byName, text: (n) => n.name, cell: (n) => <NodeLink name={n.name} /> },
+  { id: 'status', title: T.$status, width: 116, rank: 2, sort: text(stateOf), text: stateOf, cell: (n) => <NodeStatus of={n} plain /> },
+  { id: 'pool', title: T.$pool, width: 100, grow: 0.6, rank: 6, sort: text((n) => n.pool), text: (n) => n.pool, cell: (n) => <span class="clip">{n.pool}</span> },
+  ...(many ? [{ id: 'cluster', title: T.$cluster, width: 100, grow: 0.6, rank: 5, sort: text((n) => n.backend), text: (n: Node) => n.backend, cell: (n: Node) => <span class="clip">{n.backend}</span> }] : []),
+  { id: 'type', title: T.$gpus, width: 130, grow: 1.2, rank: 7, sort: text(kindsOf), text: kindsOf, cell: (n) => n.devices.length ? <span class="clip" title={kindsOf(n)}>{kindsOf(n)}</span> : <span class="none">–</span> },
+  { id: 'held', title: T.$allocated, width: 150, rank: 4, sort: number((n) => n.gpu.used), text: (n) => milli(n.gpu.used), cell: (n) => <Held of={n} /> },
+  { id: 'free', title: T.$free, width: 62, align: 'end', rank: 3, sort: number(freeOf), text: (n) => gpus(freeOf(n)), cell: (n) => n.devices.length ? <b class={freeOf(n) > 0 ? 'some' : 'none'}>{gpus(freeOf(n))}</b> : <span class="none">–</span> },
+  { id: 'cpu', title: T.$cpu, width: 158, rank: 9, sort: number((n) => n.cpu.used / n.cpu.total), text: (n) => `${milli(n.cpu.used)}/${milli(n.cpu.total)}`, cell: (n) => <Used used={n.cpu.used} total={n.cpu.total} text={phrase(T.$usedOfTotal, { used: gpus(Math.round(n.cpu.used / 100) / 10), total: gpus(Math.round(n.cpu.total / 100) / 10) })} /> },
+  { id: 'memory', title: T.$memory, width: 186, rank: 10, sort: number((n) => n.memory.used / n.memory.total), text: (n) => `${n.memory.used}/${n.memory.total}`, cell: (n) => <Used used={n.memory.used} total={n.memory.total} text={phrase(T.$usedOfTotal, { used: bytes(n.memory.used), total: bytes(n.memory.total) })} /> },
+  { id: 'tasks', title: T.$tasks, width: 64, align: 'end', rank: 8, sort: number((n) => n.tasks), text: (n) => String(n.tasks), cell: (n) => n.tasks || <span class="none">0</span> },
+  { id: 'note', title: T.$note, width: 120, grow: 2, rank: 7.5, text: (n) => troubles(n).join('; '), cell: (n) => { const t = troubles(n).join('; '); return <span class="clip muted" title={t}>{n.note || t}</span> } },
 ]
 
 function Held({ of: n }: { of: Node }) {
   if (n.devices.length === 0) return <span class="none">–</span>
-  return <Used used={n.gpu.used} total={n.gpu.total} text={`${milli(n.gpu.used)} of ${n.devices.length}`} />
+  return <Used used={n.gpu.used} total={n.gpu.total} text={phrase(T.$usedOfTotal, { used: milli(n.gpu.used), total: n.devices.length })} />
 }
 
-const presets: [string, string][] = [['With free GPUs', 'free'], ['Trouble', 'trouble'], ['Idle', 'idle']]
+const presets: [string, string][] = [[T.$withFreeGPUs, 'free'], [T.$withProblems, 'trouble'], [T.$idle, 'idle']]
 
 function Nodes({ query }: ScreenProps) {
   const c = cluster.value
@@ -95,21 +96,21 @@ function Nodes({ query }: ScreenProps) {
   }, [c && version(c), filter, s, cols])
   const set = (q: string): void => setQuery({ q })
   return (
-    <Page title="Nodes" fill sub={c && <span>{filter ? `${rows.length} of ${plural(c.nodes.length, 'node')}` : plural(c.nodes.length, 'node')}, {gpus(rows.reduce((sum, n) => sum + freeOf(n), 0))} of {gpus(rows.reduce((sum, n) => sum + n.devices.length, 0))} GPUs free</span>}
+    <Page title={T.$nodes} fill sub={c && <span>{phrase(T.$moreFreeOfOfDevicesGPUs, { more: filter ? phrase(T.$usedOfTotal, { used: rows.length, total: plural(c.nodes.length, T.$nNodes) }) : plural(c.nodes.length, T.$nNodes), freeOf: gpus(rows.reduce((sum, n) => sum + freeOf(n), 0)), devices: gpus(rows.reduce((sum, n) => sum + n.devices.length, 0)) })}</span>}
       actions={<CopyAs of={() => ({ cli: 'muster node list', python: python('for n in client.cluster()["nodes"]:', '    print(n["name"], n["ready"], n["gpu"])'), curl: curl('v1/nodes') })} />}>
       <div class="toolbar">
-        <FilterBar value={filter} onChange={set} fields={fields} placeholder="Filter by name, status:ready, free>=4, label.rack:r7 …" />
-        <div class="presets" role="group" aria-label="Usual filters">
+        <FilterBar value={filter} onChange={set} fields={fields} placeholder={T.$filterByNameStatusReady} />
+        <div class="presets" role="group" aria-label={T.$commonFilters}>
           {presets.map(([name, v]) => {
             const on = filter.split(/\s+/).includes('is:' + v)
             return <button key={v} type="button" aria-pressed={on} onClick={() => set(withTerm(filter, 'is', on ? [] : [v]))}>{name}</button>
           })}
         </div>
       </div>
-      {!c ? loadError.value ? <Failure error={loadError.value} /> : <Loading what="Loading nodes" rows={8} /> : (
-        <Table label="Nodes" columns={cols} rows={rows} keyOf={(n) => n.name} open={(n) => go(nodePath(n.name))} sort={sort} onSort={(x) => setQuery({ sort: (x.down ? '-' : '') + x.by })}
-          empty={filter ? <Empty icon="search" title="No node fits the filter"><Button onClick={() => set('')}>Clear the filter</Button></Empty>
-            : <Empty icon="node" title="There are no nodes"><p>They are found by the backends of the server:</p><pre class="code"><code>muster server --backend local</code></pre></Empty>} />
+      {!c ? loadError.value ? <Failure error={loadError.value} /> : <Loading what={T.$loadingNodes} rows={8} /> : (
+        <Table label={T.$nodes} columns={cols} rows={rows} keyOf={(n) => n.name} open={(n) => go(nodePath(n.name))} sort={sort} onSort={(x) => setQuery({ sort: (x.down ? '-' : '') + x.by })}
+          empty={filter ? <Empty icon="search" title={T.$noNodeMatchesTheFilter}><Button onClick={() => set('')}>{T.$clearFilter}</Button></Empty>
+            : <Empty icon="node" title={T.$noNodes}><p>{T.$nodesComeFromTheServers}</p><pre class="code"><code>muster server --backend local</code></pre></Empty>} />
       )}
     </Page>
   )
@@ -117,7 +118,7 @@ function Nodes({ query }: ScreenProps) {
 
 export default {
   path: 'nodes',
-  title: () => 'Nodes',
+  title: () => T.$nodes,
   view: Nodes,
-  nav: { label: 'Nodes', icon: 'node', order: 52, key: 'n', group: 'Machines' },
+  nav: { label: T.$nodes, icon: 'node', order: 52, key: 'n', group: T.$infrastructure },
 } satisfies Screen

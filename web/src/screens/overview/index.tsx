@@ -19,6 +19,7 @@ import { Tile } from '../../ui/tile'
 import { groups } from '../../work/filter'
 import { waitingCount } from '../../work/waiting'
 import { python } from '../../work/acts'
+import { phrase, T } from '../../texts'
 
 const day = 24 * 3600_000
 
@@ -41,20 +42,20 @@ function sums(c: Cluster, h: Holdings | null, pool?: string): Sums {
 }
 
 const bar = (s: Sums): { name: string; amount: number; look: string }[] => [
-  { name: 'busy', amount: s.busy, look: 'busy' }, { name: 'not looked at', amount: Math.max(0, s.held - s.busy - s.idle), look: 'held' },
-  { name: 'idle', amount: s.idle, look: 'idle' }, { name: 'shut', amount: s.shut, look: 'shut' },
+  { name: T.$busy, amount: s.busy, look: 'busy' }, { name: T.$notMeasured, amount: Math.max(0, s.held - s.busy - s.idle), look: 'held' },
+  { name: T.$idleLower, amount: s.idle, look: 'idle' }, { name: T.$unavailableLower, amount: s.shut, look: 'shut' },
 ]
 
-const sayBar = (s: Sums): string => `${gpus(s.held)} of ${gpus(s.total)} GPUs held, ${gpus(s.busy)} of them busy and ${gpus(s.idle)} idle; ${gpus(s.free)} free, ${gpus(s.shut)} take nothing`
+const sayBar = (s: Sums): string => phrase(T.$heldOfTotalGPUsAllocated, { held: gpus(s.held), total: gpus(s.total), busy: gpus(s.busy), idle: gpus(s.idle), free: gpus(s.free), shut: gpus(s.shut) })
 
 function Overview() {
   const c = cluster.value
   const { data: h } = useHoldings()
   return (
-    <Page title="Overview" class="overview-page" actions={<CopyAs of={() => ({
+    <Page title={T.$overview} class="overview-page" actions={<CopyAs of={() => ({
       cli: 'muster util', python: python('c = client.cluster()', 'for n in c["nodes"]:', '    print(n["name"], n["gpu"])'), curl: curl('v1/cluster'),
     })} />}>
-      {!c ? loadError.value ? <Failure error={loadError.value} /> : <Loading what="Loading the cluster" /> : (
+      {!c ? loadError.value ? <Failure error={loadError.value} /> : <Loading what={T.$loadingTheCluster} /> : (
         <>
           <Tiles c={c} s={useMemo(() => sums(c, h), [version(c), h])} />
           <div class="overview-grid">
@@ -77,12 +78,12 @@ function Tiles({ c, s }: { c: Cluster; s: Sums }) {
   const ready = c.nodes.filter((n) => stateOf(n) === 'Ready').length
   return (
     <div class="tiles">
-      <Tile name="GPUs held" value={gpus(s.held)} of={gpus(s.total)} to="map" note={s.total === 0 ? 'There are no GPUs' : `${gpus(s.free)} free`}><Stack parts={bar(s)} whole={s.total} label={sayBar(s)} /></Tile>
-      <Tile name="Idle though held" value={gpus(s.idle)} to="map?by=use" tone={s.idle > 0 ? 'degraded' : undefined} note={s.idle > 0 ? 'seen doing nothing' : s.busy > 0 ? 'all that is held works' : 'nobody has looked yet'} />
-      <Tile name="Running" value={count(sum('started'))} to="workloads?q=status:started" note={p.Starting ? `${p.Starting} starting` : 'workloads'} />
-      <Tile name="Waiting" value={count(waiting)} to="workloads?q=status:waiting" tone={ask > 0 ? 'queued' : undefined} note={ask > 0 ? `${ask} will not start by waiting` : waiting > 0 ? 'time will tell' : 'nothing waits'} />
-      <Tile name="Failed in a day" value={count(bad.length)} to={lately} tone={bad.length > 0 ? 'failed' : undefined} note={ofThose() ?? (bad[0] ? <>the last <Age at={bad[0].endedAt} /> ago</> : 'nothing has failed')} />
-      <Tile name="Nodes ready" value={count(ready)} of={count(c.nodes.length)} to="nodes" tone={ready < c.nodes.length ? 'degraded' : undefined} note={plural(c.pools.length, 'pool')} />
+      <Tile name={T.$gpusAllocated} value={gpus(s.held)} of={gpus(s.total)} to="map" note={s.total === 0 ? T.$noGPUs2 : phrase(T.$freeOfFree, { freeOf: gpus(s.free) })}><Stack parts={bar(s)} whole={s.total} label={sayBar(s)} /></Tile>
+      <Tile name={T.$allocatedButIdle} value={gpus(s.idle)} to="map?by=use" tone={s.idle > 0 ? 'degraded' : undefined} note={s.idle > 0 ? T.$noActivityMeasured : s.busy > 0 ? T.$allAllocatedGPUsAreBusy : T.$notMeasuredYet} />
+      <Tile name={T.$running} value={count(sum('started'))} to="workloads?q=status:started" note={p.Starting ? phrase(T.$startingStarting, { Starting: p.Starting }) : T.$workloads2} />
+      <Tile name={T.$waiting2} value={count(waiting)} to="workloads?q=status:waiting" tone={ask > 0 ? 'queued' : undefined} note={ask > 0 ? phrase(T.$askNeedAction, { ask }) : waiting > 0 ? T.$noActionNeeded : T.$nothingIsWaitingLower} />
+      <Tile name={T.$failedIn24H} value={count(bad.length)} to={lately} tone={bad.length > 0 ? 'failed' : undefined} note={ofThose() ?? (bad[0] ? <>{phrase(T.$mostRecentAgeAgo, { age: <Age at={bad[0].endedAt} /> })}</> : T.$noneFailed)} />
+      <Tile name={T.$nodesReady} value={count(ready)} of={count(c.nodes.length)} to="nodes" tone={ready < c.nodes.length ? 'degraded' : undefined} note={plural(c.pools.length, T.$nPools)} />
     </div>
   )
 }
@@ -90,7 +91,7 @@ function Tiles({ c, s }: { c: Cluster; s: Sums }) {
 const lately = 'workloads?q=status:bad ended<1d'
 
 /** Of which workloads failures are counted, where not all are here. */
-const ofThose = (): string | undefined => (loading.value === 'more' ? 'older ones are still being read' : olderLeft.value ? `of the newest ${count(allRows().length)}` : undefined)
+const ofThose = (): string | undefined => (loading.value === 'more' ? T.$olderOnesAreStillLoading : olderLeft.value ? phrase(T.$ofTheNewestAllRows, { allRows: count(allRows().length) }) : undefined)
 
 /** What has failed within a day, the last first. */
 function useFailures(): Row[] {
@@ -105,10 +106,10 @@ function useFailures(): Row[] {
 function Pools({ c, h }: { c: Cluster; h: Holdings | null }) {
   const rows = useMemo(() => c.pools.map((p) => ({ p, s: sums(c, h, p.name) })), [version(c), h])
   return (
-    <Card title="GPUs by pool" class="wide" aside={<Legend of={[{ name: 'Busy', look: 'busy' }, { name: 'Not looked at', look: 'held' }, { name: 'Idle', look: 'idle' }, { name: 'Takes nothing', look: 'shut' }, { name: 'Free', look: 'free' }]} />}>
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="Pools">
+    <Card title={T.$gpusByPool} class="wide" aside={<Legend of={[{ name: T.$busy2, look: 'busy' }, { name: T.$notMeasured2, look: 'held' }, { name: T.$idle, look: 'idle' }, { name: T.$unavailable, look: 'shut' }, { name: T.$free, look: 'free' }]} />}>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$pools}>
         <table class="plain pool-table">
-          <thead><tr><th scope="col">Pool</th><th scope="col" class="pool-bar"><span class="sr">Part held</span></th><th scope="col" data-align="end">Held</th><th scope="col" data-align="end" class="wide">Busy</th><th scope="col" data-align="end" class="wide">Idle</th><th scope="col" data-align="end">Free</th><th scope="col" data-align="end">GPUs</th><th scope="col" data-align="end" class="wide">Nodes</th></tr></thead>
+          <thead><tr><th scope="col">{T.$pool}</th><th scope="col" class="pool-bar"><span class="sr">{T.$shareAllocated}</span></th><th scope="col" data-align="end">{T.$allocated}</th><th scope="col" data-align="end" class="wide">{T.$busy2}</th><th scope="col" data-align="end" class="wide">{T.$idle}</th><th scope="col" data-align="end">{T.$free}</th><th scope="col" data-align="end">{T.$gpus}</th><th scope="col" data-align="end" class="wide">{T.$nodes}</th></tr></thead>
           <tbody>
             {rows.map(({ p, s }) => (
               <tr key={p.name}>
@@ -126,7 +127,7 @@ function Pools({ c, h }: { c: Cluster; h: Holdings | null }) {
 
 const stretch = remembered<string>('overview.since', '1h', oneOf(...stretches))
 
-const lineLooks: [string, string, Look][] = [['gpus', 'GPUs', 'limit'], ['gpus_allocated', 'Held', 'area'], ['gpus_idle_allocated', 'Idle though held', 'idle'], ['gpus_waited_for', 'Waited for', 'thin']]
+const lineLooks: [string, string, Look][] = [['gpus', T.$gpus, 'limit'], ['gpus_allocated', T.$allocated, 'area'], ['gpus_idle_allocated', T.$allocatedButIdle, 'idle'], ['gpus_waited_for', T.$requestedByWaiting, 'thin']]
 
 /** How it went of late. */
 function Course() {
@@ -137,12 +138,12 @@ function Course() {
     return s && (metric !== 'gpus_waited_for' || (s.max ?? 0) > 0) ? [{ name, look, of: s }] : []
   })
   return (
-    <Card title="Of late" aside={<Stretches chosen={stretch.value} choose={(s) => (stretch.value = s)} />}>
-      {error && !m ? <Failure error={error} again={again} /> : !m ? <Loading rows={3} /> : known.length === 0 ? <p class="muted">Nothing was counted yet: the first numbers come within seconds.</p> : (
+    <Card title={T.$trend} aside={<Stretches chosen={stretch.value} choose={(s) => (stretch.value = s)} />}>
+      {error && !m ? <Failure error={error} again={again} /> : !m ? <Loading rows={3} /> : known.length === 0 ? <p class="muted">{T.$noMeasurementsYetTheFirst}</p> : (
         <div class="plot">
-          <Plot label="GPUs over time" from={ms(m.from)} step={m.stepSeconds} lines={known.map((k) => ({ id: k.name, name: k.name, look: k.look, values: k.of.values as (number | null)[] }))} format={figure} height={168} young />
+          <Plot label={T.$gpusOverTime} from={ms(m.from)} step={m.stepSeconds} lines={known.map((k) => ({ id: k.name, name: k.name, look: k.look, values: k.of.values as (number | null)[] }))} format={figure} height={168} young />
           <Key of={known} />
-          <Twin label="GPUs over time" head={['What', 'Last', 'Mean', 'Least', 'Most']} rows={figures(known, figure)} />
+          <Twin label={T.$gpusOverTime} head={[T.$metric, T.$last, T.$mean, T.$min, T.$max]} rows={figures(known, figure)} />
         </div>
       )}
     </Card>
@@ -168,20 +169,20 @@ function Who({ h }: { h: Holdings | null }) {
   }, [h, by])
   const most = all[0]?.[1].gpu ?? 1
   return (
-    <Card title="Who holds what" aside={<div class="segments small" role="group" aria-label="By">{(['user', 'project'] as const).map((b) => <button key={b} type="button" aria-pressed={by === b} onClick={() => (whoBy.value = b)}>By {b}</button>)}</div>}>
-      {all.length === 0 ? <Nothing icon="chip" text="Nobody holds a GPU" /> : (
+    <Card title={T.$gpuAllocation} aside={<div class="segments small" role="group" aria-label={T.$groupBy}>{(['user', 'project'] as const).map((b) => <button key={b} type="button" aria-pressed={by === b} onClick={() => (whoBy.value = b)}>{b === 'user' ? T.$byUser : T.$byProject}</button>)}</div>}>
+      {all.length === 0 ? <Nothing icon="chip" text={T.$noGPUIsAllocated} /> : (
         <table class="plain who">
-          <thead class="sr"><tr><th scope="col">{by === 'user' ? 'User' : 'Project'}</th><th scope="col">Part</th><th scope="col">GPUs</th></tr></thead>
+          <thead class="sr"><tr><th scope="col">{by === 'user' ? T.$user : T.$project}</th><th scope="col">{T.$share}</th><th scope="col">{T.$gpus}</th></tr></thead>
           <tbody>{all.slice(0, 8).map(([name, s]) => (
             <tr key={name}>
               <td><Link to={`workloads?q=status:active ${by}:${encodeURIComponent(name)}`} class="row-link clip">{name}</Link></td>
-              <td class="who-bar"><Stack parts={[{ name: 'held', amount: s.gpu - s.idle, look: 'busy' }, { name: 'idle', amount: s.idle, look: 'idle' }]} whole={most} label={`${milli(s.gpu)} GPUs, ${milli(s.idle)} of them idle`} /></td>
-              <td data-align="end"><b>{milli(s.gpu)}</b> <span class="muted">in {s.n}{s.idle > 0 && `, ${milli(s.idle)} idle`}</span></td>
+              <td class="who-bar"><Stack parts={[{ name: 'held', amount: s.gpu - s.idle, look: 'busy' }, { name: 'idle', amount: s.idle, look: 'idle' }]} whole={most} label={phrase(T.$gpuGPUsIdleOfThemIdle, { gpu: milli(s.gpu), idle: milli(s.idle) })} /></td>
+              <td data-align="end"><b>{milli(s.gpu)}</b> <span class="muted">{phrase(T.$inNMore, { n: s.n, more: s.idle > 0 && phrase(T.$idleIdle, { idle: milli(s.idle) }) })}</span></td>
             </tr>
           ))}</tbody>
         </table>
       )}
-      {all.length > 8 && <p class="muted">and {all.length - 8} more</p>}
+      {all.length > 8 && <p class="muted">{phrase(T.$andSideMostMore, { sideMost: all.length - 8 })}</p>}
     </Card>
   )
 }
@@ -194,14 +195,14 @@ function Next() {
   const w = waits.value
   const rows = useMemo(() => allRows().filter((r) => w.has(r.id)).sort((a, b) => (w.get(a.id)!.position ?? 1e9) - (w.get(b.id)!.position ?? 1e9) || a.number - b.number), [v, w])
   return (
-    <Card title="What waits" aside={rows.length > 5 ? <Link to="workloads?q=status:waiting">All {count(waitingCount.value)}</Link> : undefined}>
-      {rows.length === 0 ? <Nothing icon={waitingCount.value > 0 ? 'clock' : 'tick'} text={loading.value === 'first' ? 'One moment' : waitingCount.value > 0 ? `${count(waitingCount.value)} wait; why is not known yet` : 'Nothing waits'} /> : (
+    <Card title={T.$waitingWorkloads} aside={rows.length > 5 ? <Link to="workloads?q=status:waiting">{phrase(T.$allWaitingCount, { waitingCount: count(waitingCount.value) })}</Link> : undefined}>
+      {rows.length === 0 ? <Nothing icon={waitingCount.value > 0 ? 'clock' : 'tick'} text={loading.value === 'first' ? T.$loading : waitingCount.value > 0 ? phrase(T.$waitingCountWaitingThe, { waitingCount: count(waitingCount.value) }) : T.$nothingIsWaiting} /> : (
         <ul class="lines">{rows.slice(0, 5).map((r) => {
           const wait = w.get(r.id)!
           const left = ms(wait.start) - now.value
           return (
             <li key={r.id}>
-              <span class="line-top"><Link to={workloadPath(r.project, r.name)} class="row-link clip">{r.name}</Link><span class="muted">{r.gpus > 0 && plural(r.gpus, 'GPU')}{left > 0 && `, in ${span(left).split(' ')[0]} at the earliest`}</span></span>
+              <span class="line-top"><Link to={workloadPath(r.project, r.name)} class="row-link clip">{r.name}</Link><span class="muted">{r.gpus > 0 && plural(r.gpus, T.$nGPUs)}{left > 0 && phrase(T.$inTimeAtTheEarliest, { time: span(left).split(' ')[0] })}</span></span>
               <span class="line-why clip" title={wait.message}>{wait.position ? <b>#{wait.position} </b> : null}{wait.message ?? wait.token}</span>
             </li>
           )
@@ -214,12 +215,12 @@ function Next() {
 function Failures() {
   const rows = useFailures()
   return (
-    <Card title="What failed of late" aside={rows.length > 5 ? <Link to={lately}>All {count(rows.length)}</Link> : undefined}>
-      {rows.length === 0 ? <Nothing icon="tick" text={loading.value === 'first' ? 'One moment' : 'Nothing has failed within a day' + (ofThose() ? `, ${ofThose()}` : '')} /> : (
+    <Card title={T.$recentFailures} aside={rows.length > 5 ? <Link to={lately}>{phrase(T.$allWaitingCount, { waitingCount: count(rows.length) })}</Link> : undefined}>
+      {rows.length === 0 ? <Nothing icon="tick" text={loading.value === 'first' ? T.$loading : phrase(T.$noFailuresInTheLast24HMore, { more: (ofThose() ? `, ${ofThose()}` : '') })} /> : (
         <ul class="lines">{rows.slice(0, 5).map((r) => (
           <li key={r.id}>
             <span class="line-top"><Link to={workloadPath(r.project, r.name)} class="row-link clip">{r.name}</Link><Status of={r} plain /><span class="muted"><Age at={r.endedAt} /></span></span>
-            <span class="line-why clip" title={r.message}>{r.message || r.reason || (r.exitCode !== undefined ? `exit code ${r.exitCode}` : '')}</span>
+            <span class="line-why clip" title={r.message}>{r.message || r.reason || (r.exitCode !== undefined ? phrase(T.$exitCodeExitCode, { exitCode: r.exitCode }) : '')}</span>
           </li>
         ))}</ul>
       )}
@@ -231,9 +232,9 @@ function Failures() {
 function Trouble({ c }: { c: Cluster }) {
   const all = c.nodes.map((n) => ({ n, t: troubles(n) })).filter((x) => x.t.length > 0)
   return (
-    <Card title="Nodes with trouble" aside={all.length > 6 ? <Link to="nodes?q=is:trouble">All {all.length}</Link> : undefined}>
-      {c.nodes.length === 0 ? <Empty icon="node" title="There are no nodes"><p>Start a server with <code>--backend local</code> or a cluster.</p></Empty>
-        : all.length === 0 ? <Nothing icon="tick" text={c.nodes.length === 1 ? 'The node takes work' : `All ${c.nodes.length} nodes take work`} /> : (
+    <Card title={T.$nodesWithProblems} aside={all.length > 6 ? <Link to="nodes?q=is:trouble">{phrase(T.$allWaitingCount, { waitingCount: all.length })}</Link> : undefined}>
+      {c.nodes.length === 0 ? <Empty icon="node" title={T.$noNodes}><p>{phrase(T.$startAServerWithCodeOr, { code: <code>--backend local</code> })}</p></Empty>
+        : all.length === 0 ? <Nothing icon="tick" text={c.nodes.length === 1 ? T.$theNodeAcceptsWorkloads : phrase(T.$allNodesNodesAccept, { nodes: c.nodes.length })} /> : (
           <ul class="lines">{all.slice(0, 6).map(({ n, t }) => (
             <li key={n.name} class="trouble"><NodeLink name={n.name} /><NodeStatus of={n} plain /><span class="line-why">{t.join('; ')}</span></li>
           ))}</ul>
@@ -244,7 +245,7 @@ function Trouble({ c }: { c: Cluster }) {
 
 export default {
   path: 'overview',
-  title: () => 'Overview',
+  title: () => T.$overview,
   view: Overview,
-  nav: { label: 'Overview', icon: 'overview', order: 10, key: 'o' },
+  nav: { label: T.$overview, icon: 'overview', order: 10, key: 'o' },
 } satisfies Screen

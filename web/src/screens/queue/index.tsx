@@ -16,6 +16,7 @@ import { python } from '../../work/acts'
 import { priorityWord, usual } from '../../work/priority'
 import { WhyPanel, when } from '../../work/why'
 import { ask, estimates } from './ranges'
+import { phrase, T } from '../../texts'
 
 const queued = new Set(['Queued', 'Inadmissible', 'Backoff', 'Reserved'])
 const first = 12 // rows of a queue that are shown at once
@@ -57,39 +58,39 @@ function Queue({ query }: ScreenProps) {
     if (next) openWhy(next.row)
   }
   useKeys(() => [
-    { keys: 'j', does: 'Next that waits', run: () => step(1) },
-    { keys: 'k', does: 'The one before', run: () => step(-1) },
-    { keys: 'escape', does: 'Close', run: () => setQuery({ why: null }) },
-    { keys: 'enter', does: 'Open it', run: () => shown && go(workloadPath(shown.row.project, shown.row.name)) },
+    { keys: 'j', does: T.$nextWaitingWorkload, run: () => step(1) },
+    { keys: 'k', does: T.$previousWaitingWorkload, run: () => step(-1) },
+    { keys: 'escape', does: T.$close, run: () => setQuery({ why: null }) },
+    { keys: 'enter', does: T.$openWorkload, run: () => shown && go(workloadPath(shown.row.project, shown.row.name)) },
   ])
   const asked = all.reduce((n, w) => n + w.row.gpus, 0)
   const there = only || mine ? all.length : Math.max(all.length, [...queued].reduce((n, p) => n + (phases.value[p] ?? 0), 0))
   const projects = [...new Set([...queues.map(([p]) => p), ...(only ? [only] : [])])]
-  const sub = loading.value === 'first' ? null : there === 0 ? 'Nothing waits' : there > all.length ? <>{plural(there, 'workload')} wait; those that are first, and the newest, are shown</> : <>{plural(all.length, 'workload')} {all.length === 1 ? 'waits' : 'wait'}{asked > 0 && <> for {plural(asked, 'GPU')}</>}</>
+  const sub = loading.value === 'first' ? null : there === 0 ? T.$nothingIsWaiting : there > all.length ? <>{phrase(T.$workloadsWaitingTheFirst, { workloads: plural(there, T.$nWorkloads) })}</> : <>{phrase(T.$workloadsWaiting, { workloads: plural(all.length, T.$nWorkloads) })}{asked > 0 && <>{phrase(T.$forGpus, { gpus: plural(asked, T.$nGPUs) })}</>}</>
   return (
-    <Page title="Queue" sub={sub} actions={<CopyAs of={() => ({
+    <Page title={T.$queue} sub={sub} actions={<CopyAs of={() => ({
       cli: 'muster util\nmuster why NAME',
       python: python('for w in client.workloads(phases=["Queued"]).all():', '    print(w.name, w.pending)'),
       curl: curl('v1/projects/-/workloads?phase=Queued'),
     })} />}>
       <PoolStrip quota={quota?.items ?? []} />
       <div class="toolbar">
-        <div class="presets" role="group" aria-label="Which">
-          <button type="button" aria-pressed={mine} onClick={() => setQuery({ mine: mine ? null : 'yes' })}>Mine</button>
+        <div class="presets" role="group" aria-label={T.$show}>
+          <button type="button" aria-pressed={mine} onClick={() => setQuery({ mine: mine ? null : 'yes' })}>{T.$mine}</button>
         </div>
         {(projects.length > 1 || only) && (
-          <label class="pick">Project <select value={only} onChange={(e) => setQuery({ project: e.currentTarget.value || null })}><option value="">all</option>{projects.sort().map((p) => <option key={p} value={p}>{p}</option>)}</select></label>
+          <label class="pick">{phrase(T.$projectChoice, { choice: <select value={only} onChange={(e) => setQuery({ project: e.currentTarget.value || null })}><option value="">{T.$all}</option>{projects.sort().map((p) => <option key={p} value={p}>{p}</option>)}</select> })}</label>
         )}
       </div>
-      {loadError.value && loading.value === 'first' ? <Failure error={loadError.value} /> : loading.value === 'first' ? <Loading what="Loading the queue" /> : (
+      {loadError.value && loading.value === 'first' ? <Failure error={loadError.value} /> : loading.value === 'first' ? <Loading what={T.$loadingTheQueue} /> : (
         <div class="queue" data-open={open ? true : undefined}>
           <div class="queue-list">
             {queues.length === 0
-              ? <Empty icon="check" title={mine || only ? 'Nothing of this waits' : 'Nothing waits'}>{mine || only ? <Button onClick={() => setQuery({ mine: null, project: null })}>Show all</Button> : <p>What is submitted starts at once, as far as there is room.</p>}</Empty>
+              ? <Empty icon="check" title={mine || only ? T.$noWaitingWorkloadMatches : T.$nothingIsWaiting}>{mine || only ? <Button onClick={() => setQuery({ mine: null, project: null })}>{T.$showAll}</Button> : <p>{T.$submittedWorkloadsStartAt}</p>}</Empty>
               : queues.map(([p, list]) => <OneQueue key={p} project={p} list={list} quota={quota?.items ?? []} chosen={shown?.row.id ?? ''} />)}
           </div>
           {open && (
-            <aside class="queue-side card" aria-label="Why it waits">
+            <aside class="queue-side card" aria-label={T.$whyTheWorkloadIsWaiting}>
               <WhyPanel key={open} project={project} name={name} close={() => setQuery({ why: null })} />
             </aside>
           )}
@@ -122,12 +123,12 @@ function PoolStrip({ quota }: { quota: Standing[] }) {
         const wanted = tops.reduce((a, s) => a + s.queuedGpus, 0)
         const gpu = p.gpu.total > 0
         const [used, total] = gpu ? [p.gpu.used, p.gpu.total] : [p.cpu.used, p.cpu.total]
-        const free = gpu ? `${gpus((total - used) / 1000)} of ${gpus(total / 1000)} GPUs free` : `${gpus(Math.floor((total - used) / 100) / 10)} of ${gpus(total / 1000)} cores free`
+        const free = gpu ? phrase(T.$freeOfTotalGPUsFree, { free: gpus((total - used) / 1000), total: gpus(total / 1000) }) : phrase(T.$usedOfTotalCoresFree, { used: gpus(Math.floor((total - used) / 100) / 10), total: gpus(total / 1000) })
         return (
-          <section key={p.name} class="queue-pool" aria-label={'Pool ' + p.name}>
+          <section key={p.name} class="queue-pool" aria-label={phrase(T.$poolChoice, { choice: p.name })}>
             <div class="queue-pool-name"><span class="clip">{p.name}</span><span>{free}</span></div>
             <Bar part={used} whole={total} label={free} />
-            <div class="muted">{n === 0 ? 'nothing waits for it' : <>{plural(n, 'workload')} {n === 1 ? 'waits' : 'wait'} for it{wanted > 0 && `, ${plural(wanted, 'GPU')}`}</>}{p.shutGpu > 0 && `; ${gpus(p.shutGpu / 1000)} shut`}</div>
+            <div class="muted">{n === 0 ? T.$nothingIsWaitingForIt : <>{phrase(T.$workloadsWaiting, { workloads: plural(n, T.$nWorkloads) })}{wanted > 0 && `, ${plural(wanted, T.$nGPUs)}`}</>}{p.shutGpu > 0 && phrase(T.$shutGpuUnavailable, { shutGpu: gpus(p.shutGpu / 1000) })}</div>
           </section>
         )
       })}
@@ -144,21 +145,21 @@ function OneQueue({ project, list, quota, chosen }: { project: string; list: Wai
   const asked = list.reduce((n, w) => n + w.row.gpus, 0)
   const rows = whole ? list : list.slice(0, first)
   return (
-    <Card class="queue-card" title={<><Link to={'projects/' + encodeURIComponent(project)}>{project}</Link><span class="muted">{plural(list.length, 'workload')}{asked > 0 && `, ${plural(asked, 'GPU')}`}</span></>}
+    <Card class="queue-card" title={<><Link to={'projects/' + encodeURIComponent(project)}>{project}</Link><span class="muted">{plural(list.length, T.$nWorkloads)}{asked > 0 && `, ${plural(asked, T.$nGPUs)}`}</span></>}
       aside={<>
         {s && s.gpu.used + (s.gpu.guaranteed ?? 0) > 0 ? <QuotaBar of={s.gpu} resource="gpu" scale={scale} lent={lentBy(s, 'gpu', quota)} /> : <span />}
-        <span>{p?.stopped ? <span class="status plain" data-tone="blocked"><Icon name="noentry" size={14} /><span>stopped{p.note && ': ' + p.note}</span></span> : s ? `${gpus(s.gpu.used)} ${s.gpu.guaranteed === undefined ? 'GPUs in use' : `of ${gpus(s.gpu.guaranteed)} guaranteed`}` : ''}</span>
+        <span>{p?.stopped ? <span class="status plain" data-tone="blocked"><Icon name="noentry" size={14} /><span>{phrase(T.$stoppedMore, { more: p.note && ': ' + p.note })}</span></span> : s ? `${gpus(s.gpu.used)} ${s.gpu.guaranteed === undefined ? T.$gpusInUse : phrase(T.$ofGuaranteedGuaranteed, { guaranteed: gpus(s.gpu.guaranteed) })}` : ''}</span>
       </>}>
-      <table class="queue-table" aria-label={'Queue of ' + project}>
+      <table class="queue-table" aria-label={phrase(T.$queueOfProject, { project })}>
         <colgroup><col class="c-place" /><col class="c-name" /><col class="c-gpus" /><col class="c-why" /><col class="c-start" /><col class="c-age" /></colgroup>
-        <thead><tr><th scope="col"><span>Place</span></th><th scope="col"><span>Workload</span></th><th scope="col" class="end"><span>GPUs</span></th><th scope="col" class="c-why"><span>Why</span></th><th scope="col" class="end"><span>Start</span></th><th scope="col" class="end c-age"><span>Waits</span></th></tr></thead>
+        <thead><tr><th scope="col"><span>{T.$position}</span></th><th scope="col"><span>{T.$workload}</span></th><th scope="col" class="end"><span>{T.$gpus}</span></th><th scope="col" class="c-why"><span>{T.$why}</span></th><th scope="col" class="end"><span>{T.$start}</span></th><th scope="col" class="end c-age"><span>{T.$waiting3}</span></th></tr></thead>
         <tbody>
           {rows.map(({ row, wait }) => (
             <tr key={row.id} data-chosen={chosen === row.id || undefined} data-name={row.name}>
               <td><span class="queue-place">{wait?.position ? '#' + wait.position : '–'}</span></td>
               <td>
                 <button type="button" class="queue-name" aria-expanded={chosen === row.id} onClick={() => openWhy(row)}>{row.name}</button>
-                <div class="queue-who">{row.user}{row.priority !== usual(row.kind, row.preemptible) && ` · ${priorityWord(row.priority)} priority`}{row.attempt > 0 && ` · attempt ${row.attempt}`}</div>
+                <div class="queue-who">{row.user}{row.priority !== usual(row.kind, row.preemptible) && phrase(T.$priorityPriority, { priority: priorityWord(row.priority) })}{row.attempt > 0 && phrase(T.$attemptAttempt, { attempt: row.attempt })}</div>
               </td>
               <td class="end">{row.gpus > 0 ? count(row.gpus) : <span class="none">–</span>}</td>
               <td class="c-why" title={wait?.message ?? row.message}><code class="queue-why">{wait?.token ?? row.reason ?? row.phase}</code><span class="queue-why muted">{wait?.message ?? row.message}</span></td>
@@ -168,23 +169,23 @@ function OneQueue({ project, list, quota, chosen }: { project: string; list: Wai
           ))}
         </tbody>
       </table>
-      {list.length > rows.length && <button type="button" class="queue-more" onClick={() => setWhole(true)}>Show all {count(list.length)}</button>}
+      {list.length > rows.length && <button type="button" class="queue-more" onClick={() => setWhole(true)}>{phrase(T.$showAllList, { list: count(list.length) })}</button>}
     </Card>
   )
 }
 
 /** The range of its start, as far as it is known. */
 function Start({ id, wait }: { id: string; wait: Wait | undefined }) {
-  if (wait?.token === 'NeverFits') return <span class="status plain" data-tone="blocked"><Icon name="noentry" size={14} /><span>never</span></span>
+  if (wait?.token === 'NeverFits') return <span class="status plain" data-tone="blocked"><Icon name="noentry" size={14} /><span>{T.$never}</span></span>
   const e = estimates.value.get(id)
-  if (e) return <span title="Nine cases of ten are within">{when(e, now.value)}</span>
+  if (e) return <span title={T.$nineOutOfTenStartsFall}>{when(e, now.value)}</span>
   if (wait?.start && ms(wait.start) > now.value) return <>~{moment(wait.start, now.value, false)}</>
   return <span class="none">–</span>
 }
 
 export default {
   path: 'queue',
-  title: () => 'Queue',
+  title: () => T.$queue,
   view: Queue,
-  nav: { label: 'Queue', icon: 'queue', order: 30, key: 'q' },
+  nav: { label: T.$queue, icon: 'queue', order: 30, key: 'q' },
 } satisfies Screen

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import type { FieldProblem } from '../../api/types'
 import { sentence } from '../../ui/basics'
+import { T } from '../../texts'
 
 const parts = /(^\s*(?:- )*)(?:([^\s#:"'{}[\],-][^:#]*?)(:)(?=\s|$))?|(#.*$)|("(?:[^"\\]|\\.)*"?|'[^']*'?)|\b(true|false|null|yes|no)\b|((?<![\w.-])-?\d+(?:\.\d+)?(?![\w.]))/gm
 
@@ -47,7 +48,7 @@ export function Editor({ value, onChange, onFile, problems, describedBy }: {
         <ol class="editor-numbers" aria-hidden="true">{lines.map((_, i) => <li key={i} data-bad={wrong.has(i + 1) || undefined} title={wrong.get(i + 1)}>{i + 1}</li>)}</ol>
         <div class="editor-text">
           <pre aria-hidden="true">{lines.map((l, i) => <div key={i} data-bad={wrong.has(i + 1) || undefined}><Line of={l} /></div>)}</pre>
-          <textarea id="yaml" value={value} spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" aria-label="Document as YAML" aria-invalid={problems.length > 0} aria-describedby={describedBy}
+          <textarea id="yaml" value={value} spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" aria-label={T.$documentAsYAML} aria-invalid={problems.length > 0} aria-describedby={describedBy}
             onInput={(e) => onChange(e.currentTarget.value)}
             onPaste={(e) => {
               const el = e.currentTarget

@@ -7,6 +7,7 @@ import type { Field, FieldProblem } from '../../api/types'
 import { Button, sentence } from '../../ui/basics'
 import { collapse, expand, isMap, scalar, type Doc } from './doc'
 import { below } from './state'
+import { phrase, T } from '../../texts'
 
 /** What the fields of a form share. */
 export interface Around {
@@ -53,7 +54,7 @@ function Labelled({ id, p, children, exact = true }: { id: string; p: Props; chi
       <label for={id}>{p.of.name}</label>
       {children}
       {mine.length > 0
-        ? <p class="field-bad" id={id + '-about'}>{mine.map((x) => sentence(x.problem) + (x.hint ? '; ' + x.hint : x.allowed?.length ? '; allowed: ' + x.allowed.join(', ') : '')).join('. ')}</p>
+        ? <p class="field-bad" id={id + '-about'}>{mine.map((x) => sentence(x.problem) + (x.hint ? '; ' + x.hint : x.allowed?.length ? phrase(T.$allowedList, { list: x.allowed.join(', ') }) : '')).join('. ')}</p>
         : p.note ? <p class="field-note" id={id + '-about'}>{p.note}</p> : !p.quiet ? <p class="field-note" id={id + '-about'}>{p.of.doc}</p> : null}
     </div>
   )
@@ -72,11 +73,11 @@ function Plain(p: Props) {
   const options = f.type === 'boolean' ? ['true', 'false'] : f.type === 'string' ? f.enum : undefined
   if (options?.length) {
     const v = p.value === undefined || p.value === null ? '' : String(p.value)
-    const says = (o: string): string => (f.type === 'boolean' ? (o === 'true' ? 'yes' : 'no') : o)
+    const says = (o: string): string => (f.type === 'boolean' ? (o === 'true' ? T.$yes : T.$no) : o)
     return (
       <Labelled id={id} p={p}>
         <select {...same} value={v} onChange={(e) => p.set(e.currentTarget.value === '' ? undefined : f.type === 'boolean' ? e.currentTarget.value === 'true' : e.currentTarget.value)}>
-          <option value="">{f.default ? says(f.default) : 'as usual'}</option>
+          <option value="">{f.default ? says(f.default) : T.$default}</option>
           {v !== '' && !options.includes(v) && <option value={v}>{v}</option>}
           {options.filter((o) => o !== f.default || v === o).map((o) => <option key={o} value={o}>{says(o)}</option>)}
         </select>
@@ -103,7 +104,7 @@ function Plain(p: Props) {
     const rows = Math.min(10, Math.max(f.name === 'command' ? 3 : 1, lines.split('\n').length))
     return (
       <Labelled id={id} p={p}>
-        <Area same={same} rows={rows} value={lines} placeholder={listed ? 'one per line' : hint(f)}
+        <Area same={same} rows={rows} value={lines} placeholder={listed ? T.$onePerLine : hint(f)}
           set={(v) => p.set(v === '' ? undefined : !listed ? v : v.split('\n').map((x) => (f.type === 'list of integers' ? scalar(x) ?? x : x)))} />
       </Labelled>
     )
@@ -118,7 +119,7 @@ function Plain(p: Props) {
   )
 }
 
-const hint = (f: Field): string => f.default || (f.example ? 'such as ' + f.example : '')
+const hint = (f: Field): string => f.default || (f.example ? phrase(T.$forExampleExample, { example: f.example }) : '')
 
 /** A text area that keeps what is typed, such as an empty last line, though the document does not. */
 function Area({ value, set, same, rows, placeholder }: { value: string; set: (v: string) => void; same: Record<string, unknown>; rows: number; placeholder: string }) {
@@ -177,10 +178,10 @@ function Items(p: Props) {
                 }} />
             ))}
           </div>
-          <Button kind="quiet" icon="trash" aria-label={`Take ${p.of.name} ${i + 1} away`} onClick={() => { if (i >= all.length) setFresh(fresh - 1); else put(all.filter((_, k) => k !== i)) }} />
+          <Button kind="quiet" icon="trash" aria-label={phrase(T.$removeNameX, { name: p.of.name, x: i + 1 })} onClick={() => { if (i >= all.length) setFresh(fresh - 1); else put(all.filter((_, k) => k !== i)) }} />
         </div>
       ))}
-      <Button class="field-add" onClick={() => setFresh(fresh + 1)}>Add to {p.of.name}</Button>
+      <Button class="field-add" onClick={() => setFresh(fresh + 1)}>{phrase(T.$addToName, { name: p.of.name })}</Button>
     </fieldset>
   )
 }
@@ -208,14 +209,14 @@ function Pairs(p: Props) {
       <span class="field-name" id={id}>{p.of.name}</span>
       {shown.map(([k, v], i) => (
         <div class="pair" key={i}>
-          <input type="text" value={k} aria-label={`${p.of.name}: name ${i + 1}`} spellcheck={false} autocomplete="off" onInput={(e) => put(shown.map((r, j) => (j === i ? [e.currentTarget.value, r[1]] : r)))} />
-          <input type="text" value={v} aria-label={`${p.of.name}: value ${i + 1}`} spellcheck={false} autocomplete="off" onInput={(e) => put(shown.map((r, j) => (j === i ? [r[0], e.currentTarget.value] : r)))} />
-          <Button kind="quiet" icon="trash" aria-label={`Take ${k || 'it'} away`} onClick={() => put(shown.filter((_, j) => j !== i))} />
+          <input type="text" value={k} aria-label={phrase(T.$nameNameX, { name: p.of.name, x: i + 1 })} spellcheck={false} autocomplete="off" onInput={(e) => put(shown.map((r, j) => (j === i ? [e.currentTarget.value, r[1]] : r)))} />
+          <input type="text" value={v} aria-label={phrase(T.$nameValueX, { name: p.of.name, x: i + 1 })} spellcheck={false} autocomplete="off" onInput={(e) => put(shown.map((r, j) => (j === i ? [r[0], e.currentTarget.value] : r)))} />
+          <Button kind="quiet" icon="trash" aria-label={phrase(T.$removeMore, { more: k || T.$entry })} onClick={() => put(shown.filter((_, j) => j !== i))} />
         </div>
       ))}
       <Problems at={p.at} />
       {!p.quiet && <p class="field-note">{p.note ?? p.of.doc}</p>}
-      <Button class="field-add" onClick={() => setRows([...shown, ['', '']])}>Add to {p.of.name}</Button>
+      <Button class="field-add" onClick={() => setRows([...shown, ['', '']])}>{phrase(T.$addToName, { name: p.of.name })}</Button>
     </div>
   )
 }

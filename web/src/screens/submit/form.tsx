@@ -5,18 +5,19 @@ import { cluster, projectNames } from '../../live/store'
 import { expand, collapse, isMap, type Doc } from './doc'
 import { AnyField, suits, Surroundings } from './fields'
 import { below, change, doc, problems } from './state'
+import { phrase, T } from '../../texts'
 
 /** What most people say; the rest is below, by what it is about. */
 const first = ['name', 'project', 'kind', 'priority', 'command', 'image', 'environment', 'compute', 'resources.gpu.count', 'resources.gpu.type', 'resources.cpu', 'resources.memory', 'workers', 'replicas', 'maxDuration', 'preemptible']
 
 const groups: [string, string[]][] = [
-  ['Program and image', ['args', 'workdir', 'env', 'parameters', 'namePrefix', 'tty', 'stdin', 'runAs', 'init', 'build', 'pullPolicy', 'pullSecret']],
-  ['Resources', ['resources']],
-  ['Files and secrets', ['data', 'volumes', 'secrets', 'integrations', 'publish']],
-  ['Gangs and arrays', ['framework', 'minWorkers', 'resize', 'master', 'slots', 'cleanPolicy', 'slurm', 'array']],
-  ['Services', ['ports', 'probe', 'autoscale', 'update', 'restart']],
-  ['Where it runs', ['pools', 'clusters', 'nodeSelector', 'nodeAffinity', 'nodeType', 'tolerations', 'topology', 'near', 'apart', 'patience']],
-  ['When, and when not', ['after', 'notBefore', 'checks', 'idleLimit', 'gracePeriod', 'ttlAfterEnd', 'retry', 'terminateAfterPreemption']],
+  [T.$commandAndImage, ['args', 'workdir', 'env', 'parameters', 'namePrefix', 'tty', 'stdin', 'runAs', 'init', 'build', 'pullPolicy', 'pullSecret']],
+  [T.$resources, ['resources']],
+  [T.$filesAndSecrets, ['data', 'volumes', 'secrets', 'integrations', 'publish']],
+  [T.$gangsAndArrays, ['framework', 'minWorkers', 'resize', 'master', 'slots', 'cleanPolicy', 'slurm', 'array']],
+  [T.$services, ['ports', 'probe', 'autoscale', 'update', 'restart']],
+  [T.$placement, ['pools', 'clusters', 'nodeSelector', 'nodeAffinity', 'nodeType', 'tolerations', 'topology', 'near', 'apart', 'patience']],
+  [T.$schedulingAndLimits, ['after', 'notBefore', 'checks', 'idleLimit', 'gracePeriod', 'ttlAfterEnd', 'retry', 'terminateAfterPreemption']],
 ]
 
 /** Free and all GPUs, by type. */
@@ -35,8 +36,8 @@ function gpuTypes(): Map<string, { free: number; total: number }> {
 
 function FreeGPUs() {
   const all = [...gpuTypes()]
-  if (all.length === 0) return <>There are no GPUs at present</>
-  return <>{all.map(([name, t]) => `${gpus(t.free)} of ${t.total} ${name} free`).join(', ')}</>
+  if (all.length === 0) return <>{T.$thereAreNoGPUsAtPresent}</>
+  return <>{all.map(([name, t]) => phrase(T.$freeOfTotalNameFree, { free: gpus(t.free), total: t.total, name })).join(', ')}</>
 }
 
 /** The form beside the YAML. secrets are the names of those that the user has, assets those that the document's project can use. */
@@ -58,14 +59,14 @@ export function Form({ schema, secrets, assets }: { schema: Field; secrets: stri
   const rest = (schema.fields ?? []).map((f) => f.name!).filter((n) => !known.has(n))
   return (
     <Surroundings.Provider value={{ problems: problems(), suggest, kind }}>
-      <form class="submit-form" aria-label="Document as a form" onSubmit={(e) => e.preventDefault()} data-off={d === null || undefined}>
-        {d === null && <p class="form-off" role="status">The YAML cannot be read as it is. The form goes on once it can.</p>}
+      <form class="submit-form" aria-label={T.$documentAsAForm} onSubmit={(e) => e.preventDefault()} data-off={d === null || undefined}>
+        {d === null && <p class="form-off" role="status">{T.$theYAMLCannotBeParsedThe}</p>}
         <fieldset class="form-body" disabled={d === null}>
-          <legend class="sr">Document</legend>
+          <legend class="sr">{T.$document}</legend>
           <div class="field-grid essentials">
             {first.map((path) => <At key={path} path={path} schema={schema} doc={d ?? {}} kind={kind} />)}
           </div>
-          {[...groups, ['Labels and more', rest] as [string, string[]]].map(([title, names]) => <Group key={title} title={title} names={names} schema={schema} doc={d ?? {}} kind={kind} />)}
+          {[...groups, [T.$labelsAndMore, rest] as [string, string[]]].map(([title, names]) => <Group key={title} title={title} names={names} schema={schema} doc={d ?? {}} kind={kind} />)}
         </fieldset>
       </form>
     </Surroundings.Provider>
@@ -112,7 +113,7 @@ function Group({ title, names, schema, doc: d, kind }: { title: string; names: s
   const bad = problems().filter((p) => fields.some((f) => below(p.path, f.name!)) && !shown.has(p.path) && p.path !== 'resources.gpu').length
   return (
     <details class="group" open={open} onToggle={(e) => setOpen(e.currentTarget.open)} data-group={fields.map((f) => f.name).join(' ')}>
-      <summary><span>{title}</span>{said > 0 && <span class="muted">{said} set</span>}{bad > 0 && <span class="field-bad">{bad} wrong</span>}</summary>
+      <summary><span>{title}</span>{said > 0 && <span class="muted">{phrase(T.$saidSet, { said })}</span>}{bad > 0 && <span class="field-bad">{phrase(T.$badInvalid, { bad })}</span>}</summary>
       {open && <div class="field-grid">{fields.map((f) => <AnyField key={f.name} of={f} at={f.name!} value={d[f.name!]} set={(v) => change(f.name!, v)} />)}</div>}
     </details>
   )

@@ -1,10 +1,11 @@
 import './style.css'
 import { lazy } from '../../lib/lazy'
 import type { Screen } from '../../screen'
+import { T } from '../../texts'
 
 export default {
   path: 'submit',
-  title: () => 'Submit',
+  title: () => T.$submit,
   view: lazy(() => import('../../later').then((m) => m.Submit)),
-  nav: { label: 'Submit', icon: 'upload', order: 15, key: 's' },
+  nav: { label: T.$submit, icon: 'upload', order: 15, key: 's' },
 } satisfies Screen

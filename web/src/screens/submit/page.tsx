@@ -17,13 +17,14 @@ import { Notes, PasteBox } from './paste'
 import { Plan } from './plan'
 import { isMap } from './doc'
 import { beginWith, change, conversion, convert, copyOf, doc, draft, loadSchema, plan, problems, replace, schema, schemaError, show, shown, stale, submit, taken, target, text, texts, write } from './state'
+import { phrase, T } from '../../texts'
 
 const presets: [string, string][] = [
-  ['One GPU', 'command: python3 train.py\nresources:\n  gpu: 1\n'],
-  ['Gang', 'kind: distributed\ncommand: torchrun train.py\nworkers: 4\nresources:\n  gpu: 1\n'],
-  ['Workspace', 'kind: workspace\ncommand: jupyter lab --ip 0.0.0.0 --port 8888\nports: [8888]\nresources:\n  gpu: 1\n'],
-  ['Service', 'kind: inference\ncommand: python3 serve.py --port $PORT\nports: [8000]\nreplicas: 1\nresources:\n  gpu: 1\n'],
-  ['Array', 'command: python3 sweep.py --trial $MUSTER_TASK_INDEX\narray:\n  completions: 8\nresources:\n  gpu: 1\n'],
+  [T.$oneGPU, 'command: python3 train.py\nresources:\n  gpu: 1\n'],
+  [T.$gang, 'kind: distributed\ncommand: torchrun train.py\nworkers: 4\nresources:\n  gpu: 1\n'],
+  [T.$workspace, 'kind: workspace\ncommand: jupyter lab --ip 0.0.0.0 --port 8888\nports: [8888]\nresources:\n  gpu: 1\n'],
+  [T.$service, 'kind: inference\ncommand: python3 serve.py --port $PORT\nports: [8000]\nreplicas: 1\nresources:\n  gpu: 1\n'],
+  [T.$array, 'command: python3 sweep.py --trial $MUSTER_TASK_INDEX\narray:\n  completions: 8\nresources:\n  gpu: 1\n'],
 ]
 
 const again = 5000 // ms between plans of the same document while the cluster changes
@@ -68,10 +69,10 @@ function Kept({ assets }: { assets: Template[] }) {
   )
   return (
     <div class="toolbar-end">
-      {pick('Template', 'choose', templates, (t) => beginWith(t).catch((e) => complain(e, 'Not taken')))}
-      {doc.value && pick('Environment', 'choose', of('environment'), name)}
-      {doc.value && pick('Compute', 'choose', of('compute'), name)}
-      {doc.value && pick('Data', 'add', of('datasource', 'datavolume'), name)}
+      {pick(T.$template2, 'choose', templates, (t) => beginWith(t).catch((e) => complain(e, T.$couldNotLoad)))}
+      {doc.value && pick(T.$environment2, 'choose', of('environment'), name)}
+      {doc.value && pick(T.$computeResource2, 'choose', of('compute'), name)}
+      {doc.value && pick(T.$data, 'add', of('datasource', 'datavolume'), name)}
     </div>
   )
 }
@@ -95,7 +96,7 @@ function useDrop(): boolean {
       e.preventDefault()
       const f = e.dataTransfer!.files[0]
       if (f) void f.text().then((t) => convert(t, f.name))
-      else void convert(e.dataTransfer!.getData('text/plain'), 'what was dropped')
+      else void convert(e.dataTransfer!.getData('text/plain'), T.$theDroppedText)
     }
     document.addEventListener('dragover', drag)
     document.addEventListener('dragleave', leave)
@@ -125,8 +126,8 @@ export function Submit({ query }: ScreenProps) {
     void loadSchema().then(() => {
       const [project, name] = from.split('/')
       if (!project || !name) return plan(0)
-      if (query.has('template')) get<Template>(`v1/projects/${encodeURIComponent(project)}/templates/${encodeURIComponent(name)}`).then(beginWith).catch((e) => complain(e, 'Not taken'))
-      else copyOf(project, name, verb ? { project, name, verb } : null, flags).catch((e) => complain(e, 'Not copied'))
+      if (query.has('template')) get<Template>(`v1/projects/${encodeURIComponent(project)}/templates/${encodeURIComponent(name)}`).then(beginWith).catch((e) => complain(e, T.$couldNotLoad))
+      else copyOf(project, name, verb ? { project, name, verb } : null, flags).catch((e) => complain(e, T.$couldNotCopy))
       setQuery({ from: null, revise: null, update: null, with: null, template: null })
     })
     get<SecretList>('v1/secrets').then((l) => setSecrets(l.items.map((s) => s.name))).catch(() => {}) // it can be typed as well
@@ -135,7 +136,7 @@ export function Submit({ query }: ScreenProps) {
 
   const many = texts.value.length
   const wrong = problems().length
-  const no = draft.value?.problem ? (wrong === 1 ? 'The document has a problem' : `The document has ${wrong} problems`) : undefined
+  const no = draft.value?.problem ? (wrong === 1 ? T.$theDocumentHasAProblem : phrase(T.$theDocumentHasWrong, { wrong })) : undefined
   const act = async (): Promise<void> => {
     if (busy) return
     setBusy(true)
@@ -143,7 +144,7 @@ export function Submit({ query }: ScreenProps) {
       const w = await submit(sent.current)
       taken()
       if (w) {
-        toast(many > 1 ? `Submitted ${plural(many, 'workload')}` : `${to ? (to.verb === 'update' ? 'Updating' : 'Runs again:') : 'Submitted'} ${w.name}`)
+        toast(many > 1 ? phrase(T.$submittedWorkloads, { workloads: plural(many, T.$nWorkloads) }) : `${to ? (to.verb === 'update' ? T.$updating : T.$restarted) : T.$submitted} ${w.name}`)
         go(many > 1 ? 'workloads' : workloadPath(w.project, w.name))
       }
     } catch (e) {
@@ -154,38 +155,38 @@ export function Submit({ query }: ScreenProps) {
     }
   }
   return (
-    <Page title={to ? `Edit ${to.name}` : 'Submit'} class="submit" sub={to
-      ? <><span>{to.verb === 'update' ? 'It goes on to serve while its replicas are replaced, a few at a time' : 'It runs again with this document, as a new attempt'}</span><button type="button" class="linklike" onClick={() => (target.value = null)}>Submit another workload instead</button></>
-      : <span>What to run, what it needs, and what to do when it fails</span>} actions={<>
+    <Page title={to ? phrase(T.$editName, { name: to.name }) : T.$submit} class="submit" sub={to
+      ? <><span>{to.verb === 'update' ? T.$theServiceStaysAvailable : T.$theWorkloadRunsAgainWith}</span><button type="button" class="linklike" onClick={() => (target.value = null)}>{T.$submitANewWorkloadInstead}</button></>
+      : <span>{T.$whatToRunWhatItNeedsAnd}</span>} actions={<>
       <CopyAs of={() => ({
         cli: heredoc(to ? `muster update ${named(to)} -f -${to.verb === 'revise' ? ' --restart --yes' : ''}` : 'muster run -f -', text().trimEnd()),
         python: python(`document = ${pyText(text())}`, `w = client.${to ? to.verb : 'submit'}(${to ? pyNamed(to, 'document') : 'document'})`, 'print(w.name)'),
         curl: curl(to ? workloadURL(to.project, to.name) + ':' + to.verb : 'v1/projects/-/workloads', { method: 'POST' }).replace(/ \\\n {2}'http/, () => ` \\\n  -H 'Content-Type: application/yaml' --data-binary ${shell(text())} \\\n  'http`),
       })} />
-      <Button kind="main" icon="upload" refused={no ?? (busy ? 'It is being submitted' : undefined)} onClick={() => void act()}>{to ? (to.verb === 'update' ? 'Update' : 'Run again') : many > 1 ? `Submit ${many}` : 'Submit'}</Button>
+      <Button kind="main" icon="upload" refused={no ?? (busy ? T.$submitting : undefined)} onClick={() => void act()}>{to ? (to.verb === 'update' ? T.$update : T.$restart) : many > 1 ? phrase(T.$submitMany, { many }) : T.$submit}</Button>
     </>}>
-      {over && <div class="drop-here" aria-hidden="true">Drop it to convert it</div>}
+      {over && <div class="drop-here" aria-hidden="true">{T.$dropTheFileToConvertIt}</div>}
       <PasteBox />
       <Notes />
       {refused && <Failure error={refused} />}
       <div class="toolbar submit-bar">
-        <div class="presets" role="group" aria-label="Begin with">
+        <div class="presets" role="group" aria-label={T.$startFrom}>
           {presets.map(([name, t]) => <button key={name} type="button" aria-pressed={many === 1 && text() === t} onClick={() => { conversion.value = target.value = null; replace([t]) }}>{name}</button>)}
         </div>
         <Kept assets={assets} />
         {many > 1 && (
-          <div class="segments small" role="group" aria-label="Documents of the file">
+          <div class="segments small" role="group" aria-label={T.$documentsInTheFile}>
             {texts.value.map((t, i) => <button key={i} type="button" aria-pressed={i === shown.value} onClick={() => show(i)}>{/^name: *(\S+)/m.exec(t)?.[1] ?? i + 1}</button>)}
           </div>
         )}
       </div>
       <div class="submit-sides">
-        {schemaError.value ? <Failure error={schemaError.value} again={() => void loadSchema()} /> : !schema.value ? <Loading what="Loading the form" rows={8} /> : <Form schema={schema.value} secrets={secrets} assets={assets} />}
+        {schemaError.value ? <Failure error={schemaError.value} again={() => void loadSchema()} /> : !schema.value ? <Loading what={T.$loadingTheForm} rows={8} /> : <Form schema={schema.value} secrets={secrets} assets={assets} />}
         <div class="submit-side">
           <Plan />
           <section class="yaml-card" aria-label="YAML">
-            <header><h2>YAML</h2><span class="muted" id="yaml-about">{doc.value === null && !stale.value ? 'cannot be read' : wrong > 0 && !stale.value ? plural(wrong, 'problem') : 'in step with the form'}</span></header>
-            <Editor value={text()} onChange={write} onFile={(t) => void convert(t, 'what was pasted')} problems={stale.value ? [] : problems()} describedBy="yaml-about" />
+            <header><h2>YAML</h2><span class="muted" id="yaml-about">{doc.value === null && !stale.value ? T.$notValid : wrong > 0 && !stale.value ? plural(wrong, T.$nProblems) : T.$sameAsTheForm}</span></header>
+            <Editor value={text()} onChange={write} onFile={(t) => void convert(t, T.$thePastedText)} problems={stale.value ? [] : problems()} describedBy="yaml-about" />
           </section>
         </div>
       </div>

@@ -4,6 +4,7 @@ import { plural } from '../../lib/format'
 import { Button, Card, sentence } from '../../ui/basics'
 import { Icon, type IconName } from '../../ui/icons'
 import { conversion, convert, type Conversion } from './state'
+import { phrase, T } from '../../texts'
 
 /** The box that takes any file. */
 export function PasteBox() {
@@ -13,19 +14,19 @@ export function PasteBox() {
     <div class="paste">
       <Icon name="upload" size={20} />
       <div class="paste-field">
-        <label for="paste">Have a file for something else?</label>
-        <textarea id="paste" rows={1} value={typed} spellcheck={false} placeholder="Paste it here, or drop it anywhere: sbatch, Kubernetes, mcli, SkyPilot, dstack, runai, Muster"
+        <label for="paste">{T.$haveAFileForAnotherSystem}</label>
+        <textarea id="paste" rows={1} value={typed} spellcheck={false} placeholder={T.$pasteItHereOrDropIt}
           onPaste={(e) => {
             const got = e.clipboardData?.getData('text/plain') ?? ''
             if (!got.trim()) return
             e.preventDefault()
-            void convert(got, 'what was pasted')
+            void convert(got, T.$thePastedText)
           }}
           onInput={(e) => setTyped(e.currentTarget.value)} />
       </div>
-      {typed.trim() && <Button kind="main" onClick={() => { void convert(typed, 'what was written'); setTyped('') }}>Convert</Button>}
-      <Button onClick={() => file.current?.click()}>Choose a file</Button>
-      <input ref={file} type="file" hidden aria-label="File to convert" onChange={(e) => {
+      {typed.trim() && <Button kind="main" onClick={() => { void convert(typed, T.$theText); setTyped('') }}>{T.$convert}</Button>}
+      <Button onClick={() => file.current?.click()}>{T.$chooseAFile}</Button>
+      <input ref={file} type="file" hidden aria-label={T.$fileToConvert} onChange={(e) => {
         const f = e.currentTarget.files?.[0]
         if (f) void f.text().then((t) => convert(t, f.name))
         e.currentTarget.value = ''
@@ -36,6 +37,7 @@ export function PasteBox() {
 
 const names: Record<string, string> = { muster: 'Muster', kubernetes: 'Kubernetes', sbatch: 'sbatch', mcli: 'mcli', runai: 'Run:ai', skypilot: 'SkyPilot', dstack: 'dstack' }
 const looks: Record<string, [IconName, string]> = { kept: ['tick', 'completed'], translated: ['tick', 'running'], approximated: ['triangle', 'degraded'], ignored: ['noentry', 'stopped'], refused: ['cross', 'failed'] }
+const fates: Record<string, string> = { refused: T.$rejected, approximated: T.$approximated, ignored: T.$ignored, translated: T.$translated, kept: T.$kept }
 const order = ['refused', 'approximated', 'ignored', 'translated', 'kept']
 
 /** What became of each part of a file. */
@@ -49,17 +51,17 @@ export function Notes() {
   const shown = all || worth.length === 0 ? c.notes : worth
   if (c.problem) return <Refusal c={c} />
   return (
-    <Card class="notes" title={`Read ${c.of} as ${names[c.format] ?? c.format}`} aside={<Button kind="quiet" icon="close" aria-label="Close the notes" onClick={() => (conversion.value = null)} />}>
-      <p class="note-counts">{order.filter((f) => counts.has(f)).map((f) => <span key={f} class="status plain" data-tone={looks[f]![1]}><Icon name={looks[f]![0]} size={14} />{counts.get(f)} {f}</span>)}{c.notes.length === 0 && <span class="muted">Nothing had to be changed.</span>}</p>
+    <Card class="notes" title={phrase(T.$convertedOfFromMore, { of: c.of, more: names[c.format] ?? c.format })} aside={<Button kind="quiet" icon="close" aria-label={T.$closeTheNotes} onClick={() => (conversion.value = null)} />}>
+      <p class="note-counts">{order.filter((f) => counts.has(f)).map((f) => <span key={f} class="status plain" data-tone={looks[f]![1]}><Icon name={looks[f]![0]} size={14} />{counts.get(f)} {fates[f]}</span>)}{c.notes.length === 0 && <span class="muted">{T.$everythingWasKeptAsItIs}</span>}</p>
       {shown.length > 0 && (
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="What became of each part">
+        <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$resultForEachPart}>
           <table class="plain">
-            <thead><tr><th scope="col">Line</th><th scope="col">It said</th><th scope="col">Now</th><th scope="col">Why</th></tr></thead>
+            <thead><tr><th scope="col">{T.$line}</th><th scope="col">{T.$input}</th><th scope="col">{T.$result}</th><th scope="col">{T.$reason}</th></tr></thead>
             <tbody>{shown.map((n, i) => <Note key={i} n={n} />)}</tbody>
           </table>
         </div>
       )}
-      {worth.length > 0 && worth.length < c.notes.length && <Button kind="quiet" onClick={() => setAll(!all)}>{all ? 'Only what changed its meaning' : `Show all ${c.notes.length}`}</Button>}
+      {worth.length > 0 && worth.length < c.notes.length && <Button kind="quiet" onClick={() => setAll(!all)}>{all ? T.$onlyChangesOfMeaning : phrase(T.$showAllList, { list: c.notes.length })}</Button>}
     </Card>
   )
 }
@@ -80,18 +82,18 @@ function Refusal({ c }: { c: Conversion }) {
   const lines = c.source.split('\n')
   const errors = c.problem!.fields ?? []
   return (
-    <Card class="notes" tone="bad" title={`Nothing could be made of ${c.of}`} aside={<Button kind="quiet" icon="close" aria-label="Close the notes" onClick={() => (conversion.value = null)} />}>
+    <Card class="notes" tone="bad" title={phrase(T.$couldNotConvertOf, { of: c.of })} aside={<Button kind="quiet" icon="close" aria-label={T.$closeTheNotes} onClick={() => (conversion.value = null)} />}>
       <ul class="wrongs" role="alert">
         {errors.length === 0 && <li><span>{sentence(c.problem!.message)}</span><span class="muted">{sentence(c.problem!.hint)}</span></li>}
         {errors.map((e, i) => (
           <li key={i}>
-            {e.line ? <span><span class="muted">line {e.line}</span> <code>{(lines[e.line - 1] ?? '').trim().slice(0, 80)}</code></span> : e.path ? <code>{e.path}</code> : null}
+            {e.line ? <span><span class="muted">{phrase(T.$lineLine, { line: e.line })}</span> <code>{(lines[e.line - 1] ?? '').trim().slice(0, 80)}</code></span> : e.path ? <code>{e.path}</code> : null}
             <span>{sentence(e.problem)}</span>
             {e.hint && <span class="muted">{sentence(e.hint)}</span>}
           </li>
         ))}
       </ul>
-      {errors.length > 0 && <p class="muted">{plural(errors.length, 'problem')}. The document below is as it was.</p>}
+      {errors.length > 0 && <p class="muted">{phrase(T.$problemsTheDocumentBelowIs, { problems: plural(errors.length, T.$nProblems) })}</p>}
     </Card>
   )
 }

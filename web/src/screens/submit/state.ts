@@ -1,19 +1,23 @@
-// What is being written. It stays when the page is left, until it is submitted.
+// What is being written. It stays when the page is left, read anew or signed out of,
+// until it is submitted or the tab is closed.
 import { batch, signal } from '@preact/signals'
 import { asError, get, request, send, workloadURL, type ApiError } from '../../api/client'
 import type { Converted, ConvertNote, Draft, Field, FieldProblem, Template, Workload } from '../../api/types'
+import { texts as isTexts, remembered } from '../../lib/prefs'
 import { yaml } from '../../lib/yaml'
+import { T } from '../../texts'
+import { toast } from '../../ui/overlay'
 import { bare, isMap, overlay, withFlags, withKey, type Doc } from './doc'
 
 const begin = 'command: python3 train.py\nresources:\n  gpu: 1\n'
 
 /** Texts of the documents, of which one is shown; a file may hold several. */
-export const texts = signal<string[]>([begin])
+export const texts = remembered<string[]>('draft', [begin], isTexts, () => sessionStorage)
 export const shown = signal(0)
 export const text = (): string => texts.value[shown.value] ?? ''
 
 /** What the text says; null while it is no YAML. */
-export const doc = signal<Doc | null>({ command: 'python3 train.py', resources: { gpu: 1 } })
+export const doc = signal<Doc | null>(text() === begin ? { command: 'python3 train.py', resources: { gpu: 1 } } : null)
 /** What the server thinks of it; null until it has answered for the first time. */
 export const draft = signal<Draft | null>(null)
 export const unreachable = signal<ApiError | null>(null)
@@ -29,13 +33,18 @@ export const conversion = signal<Conversion | null>(null)
 let timer: ReturnType<typeof setTimeout> | undefined
 let asking: AbortController | undefined
 
+/** What is asked about: the text, and what it is for. */
+const question = (): string => `${target.peek()?.name ?? ''} ${text()}`
+let answered: string | null = null // what the draft is of
+
 /** Asks what would become of the present text, once nothing has changed for a moment. */
 export function plan(after = 300): void {
-  stale.value = true
+  if (!draft.peek() || question() !== answered) stale.value = true // asked again of the same, the answer that is there holds until then
   clearTimeout(timer)
   asking?.abort()
   timer = setTimeout(async () => {
     const asked = text()
+    const about = question()
     const mine = (asking = new AbortController())
     const to = target.value // whose name is taken: by itself
     const body = to ? asked.replace(/^name:.*$/m, '') : asked
@@ -44,6 +53,7 @@ export function plan(after = 300): void {
       if (mine.signal.aborted || asked !== text()) return
       batch(() => {
         draft.value = d
+        answered = about
         unreachable.value = null
         stale.value = false
         doc.value = isMap(d.document) ? (to ? { name: to.name, ...d.document } : d.document) : null
@@ -54,8 +64,11 @@ export function plan(after = 300): void {
   }, after)
 }
 
+let edited = false // since the documents were begun with
+
 /** Puts a text in place of the present one. */
 export function write(next: string): void {
+  edited = true
   texts.value = texts.value.map((t, i) => (i === shown.value ? next : t))
   plan()
 }
@@ -69,8 +82,18 @@ export function change(key: string, value: unknown): void {
   write(withKey(text(), next, key))
 }
 
-/** Begins anew with documents. */
+/** Begins anew with documents; what somebody wrote can be had back. */
 export function replace(all: string[]): void {
+  const [before, at] = [texts.peek(), shown.peek()]
+  if (edited) {
+    const back = (): void => {
+      replace(before)
+      show(at)
+      edited = true
+    }
+    toast(T.$replacedTheDraft, { action: { label: T.$undo, run: back } })
+  }
+  edited = false
   batch(() => {
     texts.value = all.length ? all : ['']
     shown.value = 0
@@ -173,6 +196,7 @@ function key(t: string): string {
 /** Forgets what was submitted. */
 export function taken(): void {
   sends++
+  edited = false
   conversion.value = target.value = null
   texts.value = [begin]
   shown.value = 0

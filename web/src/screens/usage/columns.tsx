@@ -3,6 +3,7 @@ import { now } from '../../lib/clock'
 import { figure, moment } from '../../lib/format'
 import { useWidth } from '../../ui/basics'
 import { days, foot, left, mark, top } from '../../ui/plot'
+import { phrase, T } from '../../texts'
 
 /** A part of columns; dye is what its colour is called. */
 export interface Stack { id: string; name: string; dye: string | number; values: number[] }
@@ -21,9 +22,9 @@ export function Columns({ label, starts, length, stacks, format, height = 220 }:
   const marked = starts.length * length > days ? starts.filter((t) => dayOf(t) !== dayOf(t - length)) : starts // a day is named where it begins
   const every = Math.max(1, Math.ceil((marked.length * 64) / room))
   const when = at < 0 ? '' : moment(starts[at]!, now.peek(), false)
-  const said = at < 0 ? [] : [...stacks.filter((s) => (s.values[at] ?? 0) > 0).map((s) => [s.name, format(s.values[at]!)]), ...(stacks.length > 1 ? [['In all', format(sums[at]!)]] : [])]
+  const said = at < 0 ? [] : [...stacks.filter((s) => (s.values[at] ?? 0) > 0).map((s) => [s.name, format(s.values[at]!)]), ...(stacks.length > 1 ? [[T.$total2, format(sums[at]!)]] : [])]
   return (
-    <div class="plot-frame" ref={box} role="group" tabIndex={0} aria-label={label + '; arrow keys read it'} onPointerLeave={() => setAt(-1)} onBlur={() => setAt(-1)}
+    <div class="plot-frame" ref={box} role="group" tabIndex={0} aria-label={phrase(T.$labelUseTheArrowKeysToRead, { label })} onPointerLeave={() => setAt(-1)} onBlur={() => setAt(-1)}
       onKeyDown={(e) => {
         const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key]
         if (by) setAt(Math.max(0, Math.min(starts.length - 1, (at < 0 ? starts.length : at) + by)))
@@ -37,7 +38,7 @@ export function Columns({ label, starts, length, stacks, format, height = 220 }:
         setAt(i >= 0 && i < starts.length ? i : -1)
       }}>
       {width > 0 && (
-        <svg width={width} height={height} role="img" aria-label={label + '; the table below says the same'}>
+        <svg width={width} height={height} role="img" aria-label={phrase(T.$labelTheTableBelowShowsThe, { label })}>
           {Array.from({ length: steps + 1 }, (_, i) => (max / steps) * i).map((v) => (
             <g key={v} class="rule"><path d={`M${left} ${y(v)}H${left + room}`} /><text x={left - 7} y={y(v) + 4} text-anchor="end">{figure(v, max / steps)}</text></g>
           ))}

@@ -18,8 +18,9 @@ import { python } from '../../work/acts'
 import { hours } from '../../work/hours'
 import { Stack as Parts } from '../../fleet/parts'
 import { Columns, type Stack } from './columns'
+import { phrase, T } from '../../texts'
 
-const periods = { '24h': ['a day', 24, 1], '7d': ['7 days', 168, 6], '30d': ['30 days', 720, 24], '90d': ['90 days', 2160, 24] } as const
+const periods = { '24h': [T.$24Hours, 24, 1], '7d': [T.$7Days, 168, 6], '30d': [T.$30Days, 720, 24], '90d': [T.$90Days, 2160, 24] } as const
 type Period = keyof typeof periods
 
 const groupings = ['project', 'user', 'workload'] as const
@@ -50,7 +51,7 @@ const columnOf = (u: Usage, starts: number[], length: number): number => {
 function byWhom(items: Usage[], by: By, order: string[], names: Map<string, string>, starts: number[], length: number): Stack[] {
   const kept = order.slice(0, order.length > most + 1 ? most : most + 1)
   const stacks = new Map(kept.map((id, dye): [string, Stack] => [id, { id, name: names.get(id) ?? id, dye, values: starts.map(() => 0) }]))
-  const rest: Stack = { id: '', name: `${order.length - kept.length} others`, dye: most, values: starts.map(() => 0) }
+  const rest: Stack = { id: '', name: phrase(T.$keptOthers, { kept: order.length - kept.length }), dye: most, values: starts.map(() => 0) }
   for (const u of items) {
     const i = columnOf(u, starts, length)
     if (i >= 0) (stacks.get(idOf(u, by)) ?? rest).values[i]! += u.gpuSeconds / 3600
@@ -58,7 +59,11 @@ function byWhom(items: Usage[], by: By, order: string[], names: Map<string, stri
   return order.length > kept.length ? [...stacks.values(), rest] : [...stacks.values()]
 }
 
-const kinds = [['used', 'Used'], ['idle', 'Idle'], ['lost', 'Lost']] as const
+const byNames = { project: T.$byProject, user: T.$byUser, workload: T.$byWorkload }
+const heads = { project: T.$project, user: T.$user, workload: T.$workload }
+const counts = { project: T.$nProjects, user: T.$nUsers, workload: T.$nWorkloads }
+
+const kinds = [['used', T.$used2], ['idle', T.$idle], ['lost', T.$lost]] as const
 
 /** What of GPU-seconds was used, idle and lost. What was lost is not counted again though it idled before. */
 function partsOf(u: Usage): [number, number, number] {
@@ -110,34 +115,34 @@ export function UsagePage({ query }: ScreenProps) {
     ...items.map((u) => [nameOf(u, by), ...(by === 'workload' ? [u.project ?? ''] : []), u.workloads, h(u.gpuSeconds), h(u.idleGpuSeconds), h(u.lostGpuSeconds)])]
   const overTime = (): (string | number)[][] => [['from', ...all.map((s) => s.name)], ...starts.map((t, i) => [new Date(t).toISOString(), ...all.map((s) => (s.values[i] ?? 0).toFixed(4))])]
   return (
-    <Page title="Usage" sub={sums.data && <>GPU time that was charged since {moment(sums.data.from, now.value, false)}</>} actions={<>
-      <Menu icon="download" label="Download" items={[
-        { label: `By ${by}, as CSV`, run: () => saveText(`usage-by-${by}.csv`, 'text/csv', csv(table())) },
-        { label: 'Over time, as CSV', run: () => saveText('usage-over-time.csv', 'text/csv', csv(overTime())) },
+    <Page title={T.$usage} sub={sums.data && <>{phrase(T.$gpuTimeChargedSinceTime, { time: moment(sums.data.from, now.value, false) })}</>} actions={<>
+      <Menu icon="download" label={T.$download} items={[
+        { label: phrase(T.$namedAsCSV, { name: byNames[by] }), run: () => saveText(`usage-by-${by}.csv`, 'text/csv', csv(table())) },
+        { label: T.$overTimeAsCSV, run: () => saveText('usage-over-time.csv', 'text/csv', csv(overTime())) },
       ]} />
       <CopyAs of={() => ({ cli: cli + '\n' + cli + ` --every ${step}h -o csv`, python: python(`u = client.usage(by=${JSON.stringify(by)}, every="${step}h"${project ? `, project=${JSON.stringify(project)}` : ''})`, 'for row in u["items"]:', '    print(row)'), curl: curl('v1/usage' + queryOf({ ...common, waste: true })) })} />
     </>}>
       <div class="toolbar">
-        <div class="segments small" role="group" aria-label="Time">{(Object.keys(periods) as Period[]).map((p) => <button key={p} type="button" aria-pressed={p === period} onClick={() => setQuery({ period: p })}>{p}</button>)}</div>
-        <div class="segments small" role="group" aria-label="Told apart by">{groupings.map((g) => <button key={g} type="button" aria-pressed={g === by} onClick={() => anew({ by: g })}>By {g}</button>)}</div>
-        <div class="presets"><button type="button" aria-pressed={mine} onClick={() => setQuery({ user: mine ? null : '@me' })}>Mine</button></div>
-        {(projectNames.value.length > 1 || project) && <label class="pick">Project <select value={project} onChange={(e) => setQuery({ project: e.currentTarget.value || null })}><option value="">all</option>{[...new Set([...projectNames.value, project].filter(Boolean))].map((p) => <option key={p} value={p}>{p}</option>)}</select></label>}
+        <div class="segments small" role="group" aria-label={T.$period}>{(Object.keys(periods) as Period[]).map((p) => <button key={p} type="button" aria-pressed={p === period} onClick={() => setQuery({ period: p })}>{p}</button>)}</div>
+        <div class="segments small" role="group" aria-label={T.$groupBy}>{groupings.map((g) => <button key={g} type="button" aria-pressed={g === by} onClick={() => anew({ by: g })}>{byNames[g]}</button>)}</div>
+        <div class="presets"><button type="button" aria-pressed={mine} onClick={() => setQuery({ user: mine ? null : '@me' })}>{T.$mine}</button></div>
+        {(projectNames.value.length > 1 || project) && <label class="pick">{phrase(T.$projectChoice, { choice: <select value={project} onChange={(e) => setQuery({ project: e.currentTarget.value || null })}><option value="">{T.$all}</option>{[...new Set([...projectNames.value, project].filter(Boolean))].map((p) => <option key={p} value={p}>{p}</option>)}</select> })}</label>}
       </div>
-      {sums.error && !sums.data ? <Failure error={sums.error} again={sums.again} /> : !sums.data ? <Loading what="Loading usage" /> : items.length === 0 ? <Empty icon="chart" title={`No GPU time was charged in ${periods[period][0]}`}>{(project || mine) && <p>Of {mine ? 'you' : 'this project'}.</p>}</Empty> : (
+      {sums.error && !sums.data ? <Failure error={sums.error} again={sums.again} /> : !sums.data ? <Loading what={T.$loadingUsage} /> : items.length === 0 ? <Empty icon="chart" title={phrase(T.$noGPUTimeWasChargedIn, { period: periods[period][0] })}>{(project || mine) && <p>{phrase(T.$forMore, { more: mine ? T.$you : T.$thisProject })}</p>}</Empty> : (
         <>
           <Sums of={sums.data} />
           <div class="usage-grid" data-few={items.length < 7 || undefined}>
-            <Card title={`GPU-hours per ${step === 24 ? 'day' : step === 1 ? 'hour' : plural(step, 'hour')}`} aside={<div class="segments small" role="group" aria-label="Columns of">{([['what', 'What it was'], ['who', 'Whose']] as const).map(([id, name]) => <button key={id} type="button" aria-pressed={whom === (id === 'who')} onClick={() => anew({ columns: id === 'who' ? id : null })}>{name}</button>)}</div>}>
+            <Card title={phrase(T.$gpuHoursPerMore, { more: step === 24 ? T.$day : step === 1 ? T.$hour : plural(step, T.$nHours) })} aside={<div class="segments small" role="group" aria-label={T.$colorColumnsBy}>{([['what', T.$use2], ['who', T.$owner]] as const).map(([id, name]) => <button key={id} type="button" aria-pressed={whom === (id === 'who')} onClick={() => anew({ columns: id === 'who' ? id : null })}>{name}</button>)}</div>}>
               <div class="plot">
-                <Columns label="GPU-hours over time" starts={starts} length={step * 3600_000} stacks={stacks} format={ofHours} />
+                <Columns label={T.$gpuHoursOverTime} starts={starts} length={step * 3600_000} stacks={stacks} format={ofHours} />
                 <Legend of={all} hidden={hidden} hide={hide} />
-                <Twin label="GPU-hours over time" head={['From', ...stacks.map((s) => s.name), 'In all']} rows={starts.map((t, i) => [moment(t, now.value, false), ...stacks.map((s) => ofHours(s.values[i] ?? 0)), ofHours(stacks.reduce((n, s) => n + (s.values[i] ?? 0), 0))])} />
+                <Twin label={T.$gpuHoursOverTime} head={[T.$from, ...stacks.map((s) => s.name), T.$total2]} rows={starts.map((t, i) => [moment(t, now.value, false), ...stacks.map((s) => ofHours(s.values[i] ?? 0)), ofHours(stacks.reduce((n, s) => n + (s.values[i] ?? 0), 0))])} />
               </div>
             </Card>
             <Groups items={items} by={by} dyes={whom ? new Map(all.map((s) => [s.id, s.dye])) : null} />
           </div>
-          <p class="muted">Charged is the time from a task’s placement until its devices were given back, times the part of each that it held. Idle is what was seen doing nothing, in the last day: before that, and where nobody looked, it counts as used. As of {exact(new Date(present()).toISOString())}.</p>
-          {(sums.data.missing ?? []).map((m) => <p key={m} class="muted">Not known: {m}</p>)}
+          <p class="muted">{phrase(T.$gpuTimeIsChargedFromATasks, { time: exact(new Date(present()).toISOString()) })}</p>
+          {(sums.data.missing ?? []).map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: m })}</p>)}
         </>
       )}
     </Page>
@@ -155,10 +160,10 @@ function Sums({ of: u }: { of: UsageList }) {
   const mean = (u.totalGpuSeconds * 1000) / Math.max(1, ms(u.to) - ms(u.from))
   return (
     <div class="tiles">
-      <Tile name="GPU-hours" value={hours(u.totalGpuSeconds)} note={`since ${moment(u.from, now.value, false)}`} />
-      <Tile name="Idle" value={hours(idle)} note={idle > 0 ? `${part(idle, u.totalGpuSeconds)}, in the last day` : 'nothing in the last day'} tone={idle > 0 ? 'degraded' : undefined} />
-      <Tile name="Lost" value={hours(lost)} note={lost > 0 ? `${part(lost, u.totalGpuSeconds)}, since checkpoints` : 'nothing since a checkpoint'} tone={lost > 0 ? 'failed' : undefined} />
-      <Tile name="In the mean" value={mean > 0 && mean < 0.01 ? '<0.01' : figure(mean)} note="GPUs at a time" />
+      <Tile name={T.$gpuHours} value={hours(u.totalGpuSeconds)} note={phrase(T.$sinceTime, { time: moment(u.from, now.value, false) })} />
+      <Tile name={T.$idle} value={hours(idle)} note={idle > 0 ? phrase(T.$totalGpuSecondsInTheLast24, { totalGpuSeconds: part(idle, u.totalGpuSeconds) }) : T.$noneInTheLast24H} tone={idle > 0 ? 'degraded' : undefined} />
+      <Tile name={T.$lost} value={hours(lost)} note={lost > 0 ? phrase(T.$totalGpuSecondsSinceThe, { totalGpuSeconds: part(lost, u.totalGpuSeconds) }) : T.$noneSinceTheLast} tone={lost > 0 ? 'failed' : undefined} />
+      <Tile name={T.$average} value={mean > 0 && mean < 0.01 ? '<0.01' : figure(mean)} note={T.$gpusInUse2} />
     </div>
   )
 }
@@ -166,9 +171,9 @@ function Sums({ of: u }: { of: UsageList }) {
 /** What the parts are; each can be left out. */
 function Legend({ of, hidden, hide }: { of: Stack[]; hidden: ReadonlySet<string>; hide: (ids: ReadonlySet<string>) => void }) {
   return (
-    <div class="plot-key" role="group" aria-label="Parts that are shown">
+    <div class="plot-key" role="group" aria-label={T.$shownSeries}>
       {of.map((s) => (
-        <button key={s.id} type="button" class="usage-part" aria-pressed={!hidden.has(s.id)} data-l={s.dye} title={hidden.has(s.id) ? 'Show it' : 'Leave it out'} onClick={() => {
+        <button key={s.id} type="button" class="usage-part" aria-pressed={!hidden.has(s.id)} data-l={s.dye} title={hidden.has(s.id) ? T.$show : T.$hide} onClick={() => {
           const next = new Set(hidden)
           if (!next.delete(s.id)) next.add(s.id)
           hide(next.size < of.length ? next : new Set())
@@ -183,27 +188,27 @@ function Groups({ items, by, dyes }: { items: Usage[]; by: By; dyes: Map<string,
   const largest = items[0]?.gpuSeconds ?? 1
   const cell = (seconds: number) => (seconds > 0 ? hours(seconds) : <span class="none">–</span>)
   return (
-    <Card title={`By ${by}`} aside={plural(items.length, by)}>
-      <div class="scroll-x" tabIndex={0} role="region" aria-label={'GPU-hours by ' + by}>
+    <Card title={byNames[by]} aside={plural(items.length, counts[by])}>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label={`${T.$gpuHours}: ${byNames[by]}`}>
         <table class="plain used-table">
-          <thead><tr><th scope="col">{by.charAt(0).toUpperCase() + by.slice(1)}</th><th scope="col" class="share"><span class="sr">Share</span></th><th scope="col" class="end">GPU-hours</th><th scope="col" class="end">Idle</th><th scope="col" class="end">Lost</th></tr></thead>
+          <thead><tr><th scope="col">{heads[by]}</th><th scope="col" class="share"><span class="sr">{T.$share}</span></th><th scope="col" class="end">{T.$gpuHours}</th><th scope="col" class="end">{T.$idle}</th><th scope="col" class="end">{T.$lost}</th></tr></thead>
           <tbody>
             {items.slice(0, all ? 2000 : 20).map((u) => {
               const [used, idle, lost] = partsOf(u)
               return (
                 <tr key={idOf(u, by)} data-l={dyes ? (dyes.get(idOf(u, by)) ?? most) : undefined}>
-                  <td class="used-name"><span>{dyes && <i class="swatch" aria-hidden="true" />}<Name u={u} by={by} /></span><small class="muted">{by === 'workload' ? u.project : plural(u.workloads, 'workload')}</small></td>
-                  <td class="share"><Parts parts={[{ name: 'used', amount: used, look: 'busy' }, { name: 'idle', amount: idle, look: 'idle' }, { name: 'lost', amount: lost, look: 'lost' }]} whole={largest} label={`${hours(used)} GPU-hours used, ${hours(idle)} idle, ${hours(lost)} lost`} /></td>
-                  <td class="end" title={`${Math.round(u.gpuSeconds)} GPU-seconds`}>{hours(u.gpuSeconds)}</td>
-                  <td class="end" data-column="idle">{cell(idle)}</td>
-                  <td class="end" data-column="lost">{cell(lost)}</td>
+                  <td class="used-name"><span>{dyes && <i class="swatch" aria-hidden="true" />}<Name u={u} by={by} /></span><small class="muted">{by === 'workload' ? u.project : plural(u.workloads, T.$nWorkloads)}</small></td>
+                  <td class="share"><Parts parts={[{ name: 'used', amount: used, look: 'busy' }, { name: 'idle', amount: idle, look: 'idle' }, { name: 'lost', amount: lost, look: 'lost' }]} whole={largest} label={phrase(T.$usedGPUHoursUsedIdleIdle, { used: hours(used), idle: hours(idle), lost: hours(lost) })} /></td>
+                  <td class="end" title={phrase(T.$gpuSecondsGPUSeconds, { gpuSeconds: Math.round(u.gpuSeconds) })}>{hours(u.gpuSeconds)}</td>
+                  <td class="end" data-column={T.$idleLower}>{cell(idle)}</td>
+                  <td class="end" data-column={T.$lostLower}>{cell(lost)}</td>
                 </tr>
               )
             })}
           </tbody>
         </table>
       </div>
-      {items.length > 20 && !all && <button type="button" class="queue-more" onClick={() => show(true)}>Show all {count(items.length)}</button>}
+      {items.length > 20 && !all && <button type="button" class="queue-more" onClick={() => show(true)}>{phrase(T.$showAllList, { list: count(items.length) })}</button>}
     </Card>
   )
 }

@@ -8,6 +8,7 @@ import { wordsOf, wordWhy } from '../../live/words'
 import { useWidth } from '../../ui/basics'
 import { lookOfWord } from '../../ui/said'
 import { lookOf } from '../../ui/status'
+import { phrase, T } from '../../texts'
 
 /** Where each phase is: column and lane. The main line is lane 0. */
 const spots: Record<string, [number, number]> = {
@@ -74,13 +75,13 @@ export function Course({ w }: { w: Workload }) {
   const said = status && [status.status, wordWhy(status.status, status.reason)].filter(Boolean).join(', ')
   const foreign = (p: string): string => {
     if (p === w.phase && said) return `${dialectNames[d]}: ${said}`
-    return wordsOf(p).length ? `${dialectNames[d]}: ${wordsOf(p).join(' or ')}` : ''
+    return wordsOf(p).length ? `${dialectNames[d]}: ${wordsOf(p).join(T.$or)}` : ''
   }
-  const spoken = w.transitions.map((t) => t.to).filter((p, i, all) => p !== all[i - 1]).join(', then ')
+  const spoken = w.transitions.map((t) => t.to).filter((p, i, all) => p !== all[i - 1]).join(T.$then)
   return (
-    <div class="course" ref={box} tabIndex={0} role="region" aria-label="Lifecycle">
+    <div class="course" ref={box} tabIndex={0} role="region" aria-label={T.$lifecycle}>
       {width > 0 && (
-        <svg width={Math.max(total, 10)} height={height} role="img" aria-label={'The way taken: ' + spoken}>
+        <svg width={Math.max(total, 10)} height={height} role="img" aria-label={phrase(T.$phasesSoFarSpoken, { spoken })}>
           {drawn.map((s) => <Arrow key={s.from + s.to} step={s} from={xy(s.from)} to={xy(s.to)} column={column} />)}
           {shownPhases.map((p) => {
             const [x, y] = xy(p)
@@ -90,7 +91,7 @@ export function Course({ w }: { w: Workload }) {
             const isEnd = ends.includes(p)
             return (
               <g key={p} class="station" data-tone={v ? tone : undefined} data-here={here || undefined} data-been={v ? true : undefined}>
-                <title>{[v && `${p}: ${plural(v.times, 'time')}, ${span(v.spent)}`, foreign(p)].filter(Boolean).join('\n')}</title>
+                <title>{[v && `${p}: ${plural(v.times, T.$nTimes)}, ${span(v.spent)}`, foreign(p)].filter(Boolean).join('\n')}</title>
                 {here && !w.endedAt && <circle cx={x} cy={y} r="11" class="halo" />}
                 <circle cx={x} cy={y} r={v ? 6 : 4} />
                 <text x={x} y={y + 23} class="station-name">{p}</text>
@@ -131,5 +132,5 @@ function Arrow({ step, from, to, column }: { step: Step; from: [number, number];
     const lift = Math.min(34, 12 + Math.abs(x2 - x1) / 14)
     d = `M${x1} ${y1 - 6}C${x1} ${y1 - lift},${x2} ${y2 - lift},${x2} ${y2 - 6}`
   } else d = branch(x1, y1, x2, y2, column)
-  return <path d={d} class="way" data-taken={step.times > 0 || undefined}><title>{`${step.from} to ${step.to}: ${plural(step.times, 'time')}`}</title></path>
+  return <path d={d} class="way" data-taken={step.times > 0 || undefined}><title>{phrase(T.$fromToToTimes, { from: step.from, to: step.to, times: plural(step.times, T.$nTimes) })}</title></path>
 }

@@ -14,6 +14,7 @@ import { pyNamed, python } from '../../work/acts'
 import { expand, isMap } from '../submit/doc'
 import { loadSchema, schema, schemaError } from '../submit/state'
 import { useWorkload } from './load'
+import { phrase, T } from '../../texts'
 
 type Fields = Map<string, unknown>
 
@@ -52,17 +53,17 @@ const sorted = (all: (string | undefined)[]): string => [...new Set(all.filter((
 
 /** What became of an attempt, always the same in the same order. */
 const facts: Fact[] = [
-  { name: 'Ended as', of: (a) => (a.endedAt ? a.reason || (a.exitCode === 0 || a.exitCode === undefined ? 'Completed' : 'Failed') : 'goes on') },
-  { name: 'Message', of: (a) => a.message || '–' },
-  { name: 'Exit code', of: (a) => String(a.exitCode ?? '–') },
-  { name: 'Failed first', of: (a) => (a.culprit !== undefined ? `task ${a.culprit}` : '–') },
-  { name: 'Nodes', of: (a) => sorted(a.tasks.map((t) => t.node)) },
-  { name: 'GPUs', of: (a) => sorted(a.tasks.flatMap((t) => (t.devices ?? []).map((d) => `${t.node}/${d}`))) },
-  { name: 'Image digest', of: (a) => sorted(a.tasks.map((t) => t.imageDigest)) },
-  { name: 'Tasks', of: (a) => String(a.tasks.length) },
-  { name: 'Step reached', of: (a) => (a.step ? String(a.step) : '–') },
-  { name: 'Checkpoint', of: (a) => (a.saved ? (a.saved.step ? `step ${a.saved.step}` : 'yes') : '–') },
-  { name: 'Lost', of: (a) => (a.lost && a.lost.seconds > 0 ? `${span(a.lost.seconds * 1000)}${a.lost.gpuSeconds ? `, ${gpus(Math.round(a.lost.gpuSeconds / 36) / 100)} GPU-hours` : ''}${a.lost.steps ? `, ${plural(a.lost.steps, 'step')}` : ''}` : '–') },
+  { name: T.$result, of: (a) => (a.endedAt ? a.reason || (a.exitCode === 0 || a.exitCode === undefined ? 'Completed' : 'Failed') : T.$stillRunning) },
+  { name: T.$message2, of: (a) => a.message || '–' },
+  { name: T.$exitCode, of: (a) => String(a.exitCode ?? '–') },
+  { name: T.$failedFirst, of: (a) => (a.culprit !== undefined ? phrase(T.$taskCulprit, { culprit: a.culprit }) : '–') },
+  { name: T.$nodes, of: (a) => sorted(a.tasks.map((t) => t.node)) },
+  { name: T.$gpus, of: (a) => sorted(a.tasks.flatMap((t) => (t.devices ?? []).map((d) => `${t.node}/${d}`))) },
+  { name: T.$imageDigest, of: (a) => sorted(a.tasks.map((t) => t.imageDigest)) },
+  { name: T.$tasks, of: (a) => String(a.tasks.length) },
+  { name: T.$lastStep, of: (a) => (a.step ? String(a.step) : '–') },
+  { name: T.$checkpoint, of: (a) => (a.saved ? (a.saved.step ? phrase(T.$stepStep, { step: a.saved.step }) : 'yes') : '–') },
+  { name: T.$lostWork, of: (a) => (a.lost && a.lost.seconds > 0 ? `${span(a.lost.seconds * 1000)}${a.lost.gpuSeconds ? phrase(T.$gpuSecondsGPUHours, { gpuSeconds: gpus(Math.round(a.lost.gpuSeconds / 36) / 100) }) : ''}${a.lost.steps ? `, ${plural(a.lost.steps, T.$nSteps)}` : ''}` : '–') },
 ]
 
 /** How long an attempt took in each part of its life. */
@@ -73,9 +74,9 @@ export function phasesOf(w: Workload, a: Attempt, present: number): [string, str
   const add = (name: string, tone: string, from: string | undefined, to: number): void => {
     if (from) out.push([name, tone, Math.max(0, to - ms(from))])
   }
-  add('waited', 'queued', a.queuedAt ?? w.createdAt, until(a.startedAt))
-  add('started', 'starting', a.startedAt, until(a.runningAt))
-  add('ran', 'running', a.runningAt, end)
+  add(T.$waited, 'queued', a.queuedAt ?? w.createdAt, until(a.startedAt))
+  add(T.$started, 'starting', a.startedAt, until(a.runningAt))
+  add(T.$ran, 'running', a.runningAt, end)
   return out
 }
 
@@ -88,7 +89,7 @@ export function Diff({ w, query }: { w: Workload; query: URLSearchParams }) {
   if (schemaError.value) return <Failure error={schemaError.value} again={() => void loadSchema()} />
   if (!schema.value || (name && !other.data)) return <Loading />
   const v = name ? other.data! : w
-  if (v === w && w.attempts.length < 2) return <Empty icon="columns" title="There is one attempt only"><p>After a retry, a preemption or a restart, attempts are compared here. Two workloads are compared from the list: choose both.</p></Empty>
+  if (v === w && w.attempts.length < 2) return <Empty icon="columns" title={T.$onlyOneAttempt}><p>{T.$afterARetryAPreemptionOrA}</p></Empty>
   return <Sides w={w} v={v} query={query} root={schema.value} />
 }
 
@@ -106,26 +107,26 @@ function Sides({ w, v, query, root }: { w: Workload; v: Workload; query: URLSear
   const shown = facts.filter((f) => whole || f.of(a) !== f.of(b))
   const lengths = sides.map((s) => phasesOf(s.w, s.a, now.value))
   const longest = Math.max(1, ...lengths.map((l) => l.reduce((n, p) => n + p[2], 0)))
-  const title = (i: 0 | 1): string => (two ? sides[i].w.name + (sides[i].w.attempts.length > 1 ? ', attempt ' : '') : 'Attempt ') + (two && sides[i].w.attempts.length < 2 ? '' : sides[i].a.index)
+  const title = (i: 0 | 1): string => (two ? sides[i].w.name + (sides[i].w.attempts.length > 1 ? T.$attempt : '') : T.$attempt2) + (two && sides[i].w.attempts.length < 2 ? '' : sides[i].a.index)
   const choose = (i: 0 | 1) => (
-    <label class="pick">{two ? <Link to={workloadPath(sides[i].w.project, sides[i].w.name)}>{sides[i].w.name}</Link> : <span class="sr">{i === 0 ? 'One' : 'The other'}</span>}
-      {(!two || sides[i].w.attempts.length > 1) && <select aria-label={'Attempt of ' + sides[i].w.name} value={sides[i].a.index} onChange={(e) => setQuery({ [i === 0 ? 'a' : 'b']: e.currentTarget.value })}>{sides[i].w.attempts.map((x) => <option key={x.index} value={x.index}>Attempt {x.index}</option>)}</select>}</label>
+    <label class="pick">{two ? <Link to={workloadPath(sides[i].w.project, sides[i].w.name)}>{sides[i].w.name}</Link> : <span class="sr">{i === 0 ? T.$first : T.$second}</span>}
+      {(!two || sides[i].w.attempts.length > 1) && <select aria-label={phrase(T.$attemptOfName, { name: sides[i].w.name })} value={sides[i].a.index} onChange={(e) => setQuery({ [i === 0 ? 'a' : 'b']: e.currentTarget.value })}>{sides[i].w.attempts.map((x) => <option key={x.index} value={x.index}>{phrase(T.$attemptIndex, { index: x.index })}</option>)}</select>}</label>
   )
   const near = w.project === v.project
   const said = sides.map((s) => shell(`${near ? s.w.name : s.w.id}@${s.a.index}`)).join(' ')
   return (
     <>
       <div class="toolbar">
-        {choose(0)}<span class="muted">and</span>{choose(1)}
-        <label class="pick"><input type="checkbox" checked={whole} onChange={(e) => setQuery({ all: e.currentTarget.checked ? 'yes' : null })} />Also what is the same</label>
-        {two && <Button kind="quiet" onClick={() => setQuery({ with: null, a: null, b: null })}>Only {w.name}</Button>}
+        {choose(0)}<span class="muted">{T.$and}</span>{choose(1)}
+        <label class="pick"><input type="checkbox" checked={whole} onChange={(e) => setQuery({ all: e.currentTarget.checked ? 'yes' : null })} />{T.$alsoShowWhatIsEqual}</label>
+        {two && <Button kind="quiet" onClick={() => setQuery({ with: null, a: null, b: null })}>{phrase(T.$onlyName, { name: w.name })}</Button>}
         <div class="toolbar-end"><CopyAs of={() => ({
           cli: `muster diff ${said}${whole ? ' --all' : ''}${near && w.project !== 'default' ? ' --project ' + shell(w.project) : ''}`,
           python: python(...sides.map((s, i) => `${'ab'[i]} = client.workload(${pyNamed(s.w)}).attempts[${s.w.attempts.indexOf(s.a)}]`), 'print(a, b)'),
           curl: [...new Set(sides.map((s) => curl(workloadURL(s.w.project, s.w.name))))].join('\n'),
         })} /></div>
       </div>
-      <Card title="Time">
+      <Card title={T.$period}>
         <div class="diff-phases">
           {lengths.map((l, i) => (
             <div key={i}>
@@ -139,16 +140,16 @@ function Sides({ w, v, query, root }: { w: Workload; v: Workload; query: URLSear
         </div>
       </Card>
       <Card>
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="What differs">
+        <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$differences}>
           <table class="plain diff-table">
-            <thead><tr><th scope="col">What</th><th scope="col">{title(0)}</th><th scope="col">{title(1)}</th></tr></thead>
+            <thead><tr><th scope="col">{T.$field}</th><th scope="col">{title(0)}</th><th scope="col">{title(1)}</th></tr></thead>
             <tbody>
-              <tr><th class="diff-group" colSpan={3} scope="colgroup">Document</th></tr>
-              {!paths.some(differs) && <tr><td colSpan={3}>Both began with the same document.</td></tr>}
+              <tr><th class="diff-group" colSpan={3} scope="colgroup">{T.$document}</th></tr>
+              {!paths.some(differs) && <tr><td colSpan={3}>{T.$bothStartedWithTheSame}</td></tr>}
               {lines.map((p) => <Line key={p} name={<code>{p}</code>} a={<code>{text(docs[0].get(p))}</code>} b={<code>{text(docs[1].get(p))}</code>} other={differs(p)} />)}
-              <tr><th class="diff-group" colSpan={3} scope="colgroup">Course</th></tr>
+              <tr><th class="diff-group" colSpan={3} scope="colgroup">{T.$execution}</th></tr>
               {shown.map((f) => <Line key={f.name} name={f.name} a={f.of(a)} b={f.of(b)} other={f.of(a) !== f.of(b)} />)}
-              {shown.length === 0 && <tr><td colSpan={3}>They went alike.</td></tr>}
+              {shown.length === 0 && <tr><td colSpan={3}>{T.$bothExecutionsAreEqual}</td></tr>}
             </tbody>
           </table>
         </div>

@@ -3,14 +3,15 @@ import { now } from '../../lib/clock'
 import { exact, moment, ms, span } from '../../lib/format'
 import { useHistory } from '../../live/words'
 import { after, Status } from '../../ui/status'
+import { T } from '../../texts'
 
 /** Everything that happened to it, the newest first. */
 export function Events({ w }: { w: Workload }) {
   const ts = useHistory(w)
   return (
-    <div class="scroll-x" tabIndex={0} role="region" aria-label="Events">
+    <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$events}>
       <table class="plain events">
-        <thead><tr><th scope="col">When</th><th scope="col">After</th><th scope="col">Became</th><th scope="col">Event</th><th scope="col">By</th><th scope="col">Why</th></tr></thead>
+        <thead><tr><th scope="col">{T.$time}</th><th scope="col">{T.$from}</th><th scope="col">{T.$to}</th><th scope="col">{T.$event}</th><th scope="col">{T.$actor}</th><th scope="col">{T.$reason}</th></tr></thead>
         <tbody>
           {ts.map((t, i) => (
             <tr key={t.seq}>

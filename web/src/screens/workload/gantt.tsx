@@ -11,6 +11,7 @@ import { go, workloadPath } from '../../lib/router'
 import { Link, sentence, useWidth } from '../../ui/basics'
 import { after, endAs, look, stateOf, Status, TaskStatus, word, type Stateful } from '../../ui/status'
 import { groups } from '../../work/filter'
+import { phrase, T } from '../../texts'
 
 export interface Segment { state: Stateful; from: number; to: number; open: boolean; reason: string }
 export interface Lane { attempt: number; segments: Segment[]; begin: number; end: number }
@@ -65,16 +66,16 @@ export function forecast(w: Workload, start: string | undefined, at: number, ran
   const out: Forecast[] = []
   if (a?.runningAt) {
     const over = ms(a.runningAt) + most
-    if (over > at) out.push({ kind: 'end', from: at, to: over, text: `until its time limit at ${moment(over, at, false)}` })
+    if (over > at) out.push({ kind: 'end', from: at, to: over, text: phrase(T.$timeLimitAtTime, { time: moment(over, at, false) }) })
     return out
   }
   const early = ms(range?.early ?? range?.likely ?? start)
   const late = ms(range?.late ?? range?.likely)
   const begin = Math.max(early || at, at) // it may be known only by when at the latest
   if (!(begin > at) && !(late > at)) return out
-  if (late > begin) out.push({ kind: 'start', from: begin, to: late, text: `start between ${moment(begin, at, false)} and ${moment(late, at, false)}` })
-  else out.push({ kind: 'start', from: at, to: begin, text: `${range ? 'start' : 'earliest start'} at ${moment(begin, at, false)}` })
-  if (most > 0) out.push({ kind: 'end', from: out[0]!.to, to: out[0]!.to + most, text: `then ${span(most)} at most` })
+  if (late > begin) out.push({ kind: 'start', from: begin, to: late, text: phrase(T.$startBetweenTimeAndTime2, { time: moment(begin, at, false), time2: moment(late, at, false) }) })
+  else out.push({ kind: 'start', from: at, to: begin, text: phrase(T.$moreAtTime, { more: range ? T.$startLower : T.$earliestStart, time: moment(begin, at, false) }) })
+  if (most > 0) out.push({ kind: 'end', from: out[0]!.to, to: out[0]!.to + most, text: phrase(T.$thenAtMostTime, { time: span(most) }) })
   return out
 }
 
@@ -100,20 +101,20 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
   return (
     <div class="gantt">
       {all.length > 1 && (
-        <div class="segments small" role="group" aria-label="Time">
-          <button type="button" aria-pressed={!aligned} onClick={() => align(false)}>As it was</button>
-          <button type="button" aria-pressed={aligned} onClick={() => align(true)}>From each one’s begin</button>
+        <div class="segments small" role="group" aria-label={T.$period}>
+          <button type="button" aria-pressed={!aligned} onClick={() => align(false)}>{T.$absolute}</button>
+          <button type="button" aria-pressed={aligned} onClick={() => align(true)}>{T.$relativeToEachStart}</button>
         </div>
       )}
       <div ref={box}>
         {width > 0 && (
-          <svg width={width} height={top + all.length * laneHeight + 4} role="img" aria-label="Attempts over time; the table below says the same">
+          <svg width={width} height={top + all.length * laneHeight + 4} role="img" aria-label={T.$attemptsOverTimeTheTable}>
             {marks(whole, room).map((m) => (
               <g key={m} class="mark"><path d={`M${x(m)} ${top - 4}V${top + all.length * laneHeight}`} /><text x={x(m)} y={top - 8} text-anchor={x(m) > width - 40 ? 'end' : m === 0 ? 'start' : 'middle'}>{m === 0 && !aligned ? moment(begin, now.peek(), false) : '+' + mark(m)}</text></g>
             ))}
             {all.map((l, i) => (
               <g key={l.attempt}>
-                <text x={0} y={top + i * laneHeight + 21} class="lane-name">Attempt {l.attempt}</text>
+                <text x={0} y={top + i * laneHeight + 21} class="lane-name">{phrase(T.$attemptIndex, { index: l.attempt })}</text>
                 {l.segments.map((s, n) => {
                   const final = ended && i === all.length - 1 && n === l.segments.length - 1
                   if (s.to === s.from && !s.open && !final) return null // over as it began
@@ -126,7 +127,7 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
                   const fits = (b - a) > text.length * 6.6 + 12
                   return (
                     <g key={n} class="bit" data-tone={tone} data-open={s.open || undefined} data-log={wrote || undefined} onClick={wrote ? () => go(workloadPath(w.project, w.name, `logs&attempt=${l.attempt}&task=all&when=${new Date(s.from).toISOString()}`)) : undefined}>
-                      <title>{`${text}${s.reason ? ' (' + s.reason + ')' : ''}: ${span(s.to - s.from)} from ${moment(s.from, now.peek())}${wrote ? '; a click shows the log of then' : ''}`}</title>
+                      <title>{phrase(T.$textMoreTimeFromTime2More2, { text, more: s.reason ? ' (' + s.reason + ')' : '', time: span(s.to - s.from), time2: moment(s.from, now.peek()), more2: wrote ? T.$clickToShowTheLogOfThat : '' })}</title>
                       {!final
                         ? <rect x={a} y={top + i * laneHeight + 7} width={b - a} height={laneHeight - 14} rx="3" />
                         : <circle cx={Math.min(a + 3, width - 6)} cy={top + i * laneHeight + laneHeight / 2} r="5" class="end" />}
@@ -138,7 +139,7 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
                   const a = x(f.from - lastBegin)
                   const b = Math.min(x(f.to - lastBegin), width - 2)
                   if (b - a < 3) return null
-                  const label = f.kind === 'start' ? 'Start expected' : f.to - lastBegin > whole + 1 ? `${f.text} →` : f.text
+                  const label = f.kind === 'start' ? T.$expectedStart : f.to - lastBegin > whole + 1 ? `${f.text} →` : f.text
                   return (
                     <g key={f.kind} class="forecast" data-kind={f.kind}>
                       <title>{sentence(f.text)}</title>
@@ -155,7 +156,7 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
           </svg>
         )}
       </div>
-      {expected.length > 0 && <p class="gantt-legend muted"><i class="forecast-key" aria-hidden="true" /> Expected: {expected.map((f) => f.text).join(', ')}</p>}
+      {expected.length > 0 && <p class="gantt-legend muted">{phrase(T.$iconExpectedList, { icon: <i class="forecast-key" aria-hidden="true" />, list: expected.map((f) => f.text).join(', ') })}</p>}
       <Marks of={noted} attempts={w.attempts.length} />
       <Changes w={w} />
       <AttemptTable w={w} history={history} />
@@ -163,13 +164,13 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
   )
 }
 
-const value = (v: unknown): string => (v === undefined || v === null ? 'none' : typeof v === 'object' ? JSON.stringify(v) : String(v))
+const value = (v: unknown): string => (v === undefined || v === null ? T.$none2 : typeof v === 'object' ? JSON.stringify(v) : String(v))
 
 /** What was changed of the document while it lived, such as its priority. */
 function Changes({ w }: { w: Workload }) {
   const all = w.attempts.flatMap((a) => (a.revised ?? []).map((c) => ({ ...c, attempt: a.index })))
   if (all.length === 0) return null
-  return <p class="muted">Changed: {all.map((c) => `${c.path} ${value(c.from)} → ${value(c.to)}${w.attempts.length > 1 ? ` (attempt ${c.attempt})` : ''}`).join(', ')}</p>
+  return <p class="muted">{phrase(T.$changedMore, { more: all.map((c) => `${c.path} ${value(c.from)} → ${value(c.to)}${w.attempts.length > 1 ? phrase(T.$attemptAttempt2, { attempt: c.attempt }) : ''}`).join(', ') })}</p>
 }
 
 /** What an attempt ended as: the present one as its workload did, an earlier one as what came before the next. */
@@ -182,15 +183,15 @@ function endOf(w: Workload, a: Attempt, history: Transition[]): Stateful | undef
 }
 
 function Became({ of, reason }: { of: Stateful | undefined; reason: string }) {
-  if (!of) return <TaskStatus state="stopping" label={reason || 'Ended'} />
+  if (!of) return <TaskStatus state="stopping" label={reason || T.$ended} />
   return <><Status of={of} plain />{reason && reason !== word(of) && <span class="muted"> {reason}</span>}</>
 }
 
 function AttemptTable({ w, history }: { w: Workload; history: Transition[] }) {
   return (
-    <div class="scroll-x" tabIndex={0} role="region" aria-label="Attempts">
+    <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$attempts}>
       <table class="plain">
-        <thead><tr><th scope="col">Attempt</th><th scope="col">State</th><th scope="col">Waited</th><th scope="col">Started in</th><th scope="col">Ran</th><th scope="col">Exit</th><th scope="col">Checkpoint</th><th scope="col">Nodes</th><th scope="col">Log</th></tr></thead>
+        <thead><tr><th scope="col">{T.$attempt3}</th><th scope="col">{T.$state}</th><th scope="col">{T.$waited2}</th><th scope="col">{T.$startUp}</th><th scope="col">{T.$runTime}</th><th scope="col">{T.$exitCode}</th><th scope="col">{T.$checkpoint}</th><th scope="col">{T.$nodes}</th><th scope="col">{T.$log}</th></tr></thead>
         <tbody>
           {w.attempts.map((a) => {
             const end = a.endedAt ? ms(a.endedAt) : a.index === w.attempt && !w.endedAt ? now.value : NaN
@@ -203,9 +204,9 @@ function AttemptTable({ w, history }: { w: Workload; history: Transition[] }) {
                 <td>{span(ms(a.runningAt) - ms(a.startedAt))}</td>
                 <td>{span(end - ms(a.runningAt))}</td>
                 <td>{a.exitCode ?? '–'}</td>
-                <td>{a.saved ? <>{a.saved.step ? `step ${a.saved.step}, ` : ''}{moment(a.saved.at, now.peek(), false)}</> : '–'}</td>
+                <td>{a.saved ? <>{a.saved.step ? phrase(T.$stepStepLower, { step: a.saved.step }) : ''}{moment(a.saved.at, now.peek(), false)}</> : '–'}</td>
                 <td><span class="clip">{nodes.slice(0, 3).join(', ') || '–'}{nodes.length > 3 && ` +${nodes.length - 3}`}</span></td>
-                <td>{a.startedAt ? <Link to={workloadPath(w.project, w.name, 'logs&attempt=' + a.index)}>Open</Link> : '–'}</td>
+                <td>{a.startedAt ? <Link to={workloadPath(w.project, w.name, 'logs&attempt=' + a.index)}>{T.$open2}</Link> : '–'}</td>
               </tr>
             )
           })}

@@ -1,6 +1,7 @@
 import './style.css'
 import type { Workload } from '../../api/types'
-import { gpus, plural } from '../../lib/format'
+import { present } from '../../lib/clock'
+import { localTimes, plural } from '../../lib/format'
 import { dialect } from '../../lib/prefs'
 import { useKeys } from '../../lib/keys'
 import { go, setQuery, workloadPath } from '../../lib/router'
@@ -22,16 +23,17 @@ import { Overview } from './overview'
 import { Spec } from './spec'
 import { Tasks } from './tasks'
 import { Terminal } from './terminal'
+import { phrase, T } from '../../texts'
 
 const tabs = [
-  { id: 'overview', title: 'Overview' },
-  { id: 'tasks', title: 'Tasks' },
-  { id: 'logs', title: 'Logs' },
-  { id: 'metrics', title: 'Metrics' },
-  { id: 'events', title: 'Events' },
-  { id: 'spec', title: 'Spec' },
-  { id: 'diff', title: 'Compare' },
-  { id: 'terminal', title: 'Terminal' },
+  { id: 'overview', title: T.$overview },
+  { id: 'tasks', title: T.$tasks },
+  { id: 'logs', title: T.$logs },
+  { id: 'metrics', title: T.$metrics },
+  { id: 'events', title: T.$events },
+  { id: 'spec', title: T.$spec },
+  { id: 'diff', title: T.$compare },
+  { id: 'terminal', title: T.$terminal },
 ]
 
 function WorkloadPage({ params, query }: ScreenProps) {
@@ -42,12 +44,12 @@ function WorkloadPage({ params, query }: ScreenProps) {
   const tab = tabs.some((t) => t.id === query.get('tab')) ? query.get('tab')! : 'overview'
   useKeys(() => [
     ...tabs.map((t, i) => ({ keys: String(i + 1), does: t.title, run: () => setQuery({ tab: t.id === 'overview' ? null : t.id, at: null }) })),
-    { keys: 'l', does: 'Logs', run: () => setQuery({ tab: 'logs' }) },
+    { keys: 'l', does: T.$logs, run: () => setQuery({ tab: 'logs' }) },
   ])
   if (error && (!w || error.status === 404)) {
     return (
       <Page title={name} sub={<Crumbs project={project} />}>
-        {error.status === 404 ? <Empty icon="search" title={`There is no workload ${name} in ${project}`}><Link to="workloads">To the workloads</Link></Empty> : <Failure error={error} again={again} />}
+        {error.status === 404 ? <Empty icon="search" title={phrase(T.$noWorkloadNameInProject, { name, project })}><Link to="workloads">{T.$showWorkloads}</Link></Empty> : <Failure error={error} again={again} />}
       </Page>
     )
   }
@@ -56,7 +58,7 @@ function WorkloadPage({ params, query }: ScreenProps) {
   return (
     <Page title={<>{data!.name}</>} fill={tab === 'logs' || tab === 'terminal'} class="workload" sub={<Head w={w} />} actions={<Actions w={w} />}>
       <Message w={w} />
-      <Tabs label="Parts" chosen={tab} to={(id) => workloadPath(project, name, id === 'overview' ? '' : id)} tabs={tabs.map((t) => (t.id === 'tasks' && total > 1 ? { ...t, note: total } : t))} />
+      <Tabs label={T.$sections} chosen={tab} to={(id) => workloadPath(project, name, id === 'overview' ? '' : id)} tabs={tabs.map((t) => (t.id === 'tasks' && total > 1 ? { ...t, note: total } : t))} />
       <div id="tabpanel" role="tabpanel" aria-labelledby={'tab-' + tab} class={'panel panel-' + tab}>
         {tab === 'overview' && <Overview w={w} />}
         {tab === 'tasks' && <Tasks w={w} query={query} />}
@@ -72,30 +74,30 @@ function WorkloadPage({ params, query }: ScreenProps) {
 }
 
 function Crumbs({ project }: { project: string }) {
-  return <><Link to="workloads">Workloads</Link><span aria-hidden="true">/</span><Link to={'workloads?q=project:' + encodeURIComponent(project)}>{project}</Link></>
+  return <><Link to="workloads">{T.$workloads}</Link><span aria-hidden="true">/</span><Link to={'workloads?q=project:' + encodeURIComponent(project)}>{project}</Link></>
 }
 
 function Head({ w }: { w: Workload }) {
   const row = rowNamed(w.project, w.name)
   const state = stateOf(w)
-  const size = w.gpus > 0 ? `${gpus(row?.gpus ?? w.gpus)} GPU${(row?.gpus ?? w.gpus) === 1 ? '' : 's'}${row?.gpuType ? ' ' + row.gpuType : ''}` : 'no GPUs'
+  const size = w.gpus > 0 ? plural(row?.gpus ?? w.gpus, T.$nGPUs) + (row?.gpuType ? ' ' + row.gpuType : '') : T.$noGPUs
   return (
     <>
       <Status of={state} wait={waits.value.get(w.id)} />
-      {dialect.value !== 'native' && <span class="said">{why(state) && <b>{why(state)}</b>} in Muster: {ours(state)}</span>}
+      {dialect.value !== 'native' && <span class="said">{phrase(T.$moreInMusterState, { more: why(state) && <b>{why(state)}</b>, state: ours(state) })}</span>}
       <span class="crumbs"><Crumbs project={w.project} /></span>
       <span>{w.user}</span>
       <span>{w.kind}</span>
-      <span>{size}{w.tasks.total > 1 && ', ' + plural(w.tasks.total, 'task')}</span>
-      {w.attempt > 0 && <span>attempt {w.attempt}</span>}
+      <span>{size}{w.tasks.total > 1 && ', ' + plural(w.tasks.total, T.$nTasks)}</span>
+      {w.attempt > 0 && <span>{phrase(T.$attemptAttemptLower, { attempt: w.attempt })}</span>}
     </>
   )
 }
 
-/** Why it is in its state, where that is not plain. */
+/** Why it is in its state, where that is not plain, and not told below. */
 function Message({ w }: { w: Workload }) {
-  if (!w.message || w.phase === 'Queued') return null
-  return <p class="message">{w.reason && <code>{w.reason}</code>} {w.message}</p>
+  if (!w.message || w.pending?.reasons.some((r) => r.token === w.reason)) return null
+  return <p class="message">{w.reason && <code>{w.reason}</code>} {localTimes(w.message, present())}</p>
 }
 
 function Actions({ w }: { w: Workload }) {
@@ -112,14 +114,14 @@ function Actions({ w }: { w: Workload }) {
         python: python(`w = client.workload(${pyNamed(w)})`, 'print(w.phase, w.exit_code)', 'print("".join(w.logs(tail=20)))'),
         curl: curl(workloadURL(w.project, w.name)),
       })} />
-      <Menu icon="more" label="More" items={[
-        { label: 'Copy and edit', icon: 'copy', run: () => go('submit?from=' + at) },
+      <Menu icon="more" label={T.$more} items={[
+        { label: T.$copyAndEdit, icon: 'copy', run: () => go('submit?from=' + at) },
         service && !refusal({ id: 'update' }, w)
-          ? { label: 'Edit while it serves', icon: 'code', run: () => go('submit?update=' + at) }
-          : { label: 'Edit and run again', icon: 'code', refused: refusal({ id: 'revise' }, w), run: () => go('submit?revise=' + at) },
-        { label: 'Keep as a template', icon: 'bookmark', run: () => later((l) => l.keepForm(w)) },
-        { label: 'Priority and limits', icon: 'gear', refused: refusal({ id: 'change' }, w), run: () => later((l) => l.changeForm([w])) },
-        ...(service ? [{ label: 'Scale', icon: 'columns' as const, refused: refusal({ id: 'scale' }, w), run: () => later((l) => l.scaleForm(w)) }] : []),
+          ? { label: T.$editAndUpdate, icon: 'code', run: () => go('submit?update=' + at) }
+          : { label: T.$editAndRestart, icon: 'code', refused: refusal({ id: 'revise' }, w), run: () => go('submit?revise=' + at) },
+        { label: T.$saveAsTemplate, icon: 'bookmark', run: () => later((l) => l.keepForm(w)) },
+        { label: T.$priorityAndLimits, icon: 'gear', refused: refusal({ id: 'change' }, w), run: () => later((l) => l.changeForm([w])) },
+        ...(service ? [{ label: T.$scale, icon: 'columns' as const, refused: refusal({ id: 'scale' }, w), run: () => later((l) => l.scaleForm(w)) }] : []),
         item(main === stop ? restart : stop), ...seldom.map(item), item(acts.delete),
       ]} />
     </>

@@ -11,6 +11,7 @@ import { Empty, Failure, Loading } from '../../ui/basics'
 import { TaskStatus } from '../../ui/status'
 import { Table, type Column, type Sort } from '../../ui/table'
 import { AttemptChoice, order } from './tasks'
+import { phrase, T } from '../../texts'
 
 const pageSize = 500
 const anewMost = 5000 // rows that are read anew at once when something has changed
@@ -61,17 +62,17 @@ export function ManyTasks({ w, attempt, query, sort, columns }: { w: Workload; a
     <>
       <div class="toolbar">
         <AttemptChoice w={w} attempt={attempt.index} />
-        <div class="segments" role="group" aria-label="State">
-          <button type="button" aria-pressed={!state} onClick={() => setQuery({ state: null })}>All {count(all)}</button>
+        <div class="segments" role="group" aria-label={T.$state}>
+          <button type="button" aria-pressed={!state} onClick={() => setQuery({ state: null })}>{phrase(T.$allWaitingCount, { waitingCount: count(all) })}</button>
           {order.filter((s) => got.counts[s]).map((s) => <button key={s} type="button" aria-pressed={state === s} onClick={() => setQuery({ state: state === s ? null : s, from: null })}><TaskStatus state={s} label={`${count(got.counts[s]!)} ${s}`} /></button>)}
         </div>
-        {by === 'task' && !state && <label class="pick">From task <input type="number" min={0} value={from} onChange={(e) => setQuery({ from: e.currentTarget.value || null })} /></label>}
+        {by === 'task' && !state && <label class="pick">{phrase(T.$fromTaskChoice, { choice: <input type="number" min={0} value={from} onChange={(e) => setQuery({ from: e.currentTarget.value || null })} /> })}</label>}
       </div>
       <div class="tasks-table">
-        <Table label="Tasks" columns={columns} rows={got.items} keyOf={(t) => String(t.index)} sort={sort} onSort={(s) => setQuery({ sort: (s.down ? '-' : '') + s.by, from: null })} onEnd={more}
-          open={(t) => go(workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${t.index}`))} empty={<Empty title="No task is in this state" />} />
+        <Table label={T.$tasks} columns={columns} rows={got.items} keyOf={(t) => String(t.index)} sort={sort} onSort={(s) => setQuery({ sort: (s.down ? '-' : '') + s.by, from: null })} onEnd={more}
+          open={(t) => go(workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${t.index}`))} empty={<Empty title={T.$noTaskIsInThisState} />} />
       </div>
-      <p class="muted" role="status">{got.next ? `${count(got.items.length)} of ${count(got.total - from)} are loaded; more come as you scroll` : `${count(got.items.length)} tasks`}</p>
+      <p class="muted" role="status">{got.next ? phrase(T.$itemsOfFromLoadedScrollFor, { items: count(got.items.length), from: count(got.total - from) }) : phrase(T.$itemsTasks, { items: count(got.items.length) })}</p>
     </>
   )
 }

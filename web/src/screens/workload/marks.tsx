@@ -6,6 +6,7 @@ import { workloadPath } from '../../lib/router'
 import { rowOf } from '../../live/store'
 import { Link } from '../../ui/basics'
 import type { Moment } from '../../ui/plot'
+import { phrase, T } from '../../texts'
 
 export type Kind = 'checkpoint' | 'preempted' | 'failed' | 'lost' | 'user' | 'begin' | 'end'
 
@@ -17,21 +18,21 @@ const shapes: Record<Kind, string> = {
 }
 
 /** The words of what people do. */
-const acts: Record<string, string> = { stop: 'Stopped', restart: 'Restarted', delete: 'Deleted', queue_closed: 'Held', queue_open: 'Released', approve: 'Approved', reject: 'Rejected', scale: 'Scaled', preempt: 'Preempted', move: 'Moved' }
+const acts: Record<string, string> = { stop: T.$stopped2, restart: T.$restarted2, delete: T.$deleted, queue_closed: T.$held, queue_open: T.$released, approve: T.$approved2, reject: T.$rejected2, scale: T.$scaled, preempt: T.$preempted, move: T.$moved2 }
 
 /** Events by themselves, and how they are called. */
 const events: Record<string, [Kind, string]> = {
-  preempt: ['preempted', 'Preempted'], move: ['preempted', 'Moved'], node_lost: ['lost', 'Node lost'], outcome_lost: ['lost', 'Lost'],
-  task_failed: ['failed', 'Failed'], stuck: ['failed', 'Stuck'], below_minimum: ['failed', 'Too few tasks left'], deadline: ['failed', 'Out of time'],
+  preempt: ['preempted', T.$preempted], move: ['preempted', T.$moved2], node_lost: ['lost', T.$nodeLost], outcome_lost: ['lost', T.$lost],
+  task_failed: ['failed', T.$failed3], stuck: ['failed', T.$noProgress], below_minimum: ['failed', T.$tooFewTasksLeft], deadline: ['failed', T.$timeLimitReached],
 }
 
 /** What is marked of a workload, in the order of time. */
 export function milestones(w: Workload): Mark[] {
-  const out: Mark[] = w.attempts.flatMap((a) => (a.saved ? [{ attempt: a.index, at: ms(a.saved.at), kind: 'checkpoint' as const, text: `Checkpoint${a.saved.step ? ' of step ' + a.saved.step : ''}` }] : []))
+  const out: Mark[] = w.attempts.flatMap((a) => (a.saved ? [{ attempt: a.index, at: ms(a.saved.at), kind: 'checkpoint' as const, text: phrase(T.$checkpointMore, { more: a.saved.step ? phrase(T.$atStepStep, { step: a.saved.step }) : '' }) }] : []))
   for (const t of w.transitions) {
     const who = t.actor.startsWith('user:') ? t.actor.slice(5) : ''
-    const more = (t.reason === 'OutOfMemory' ? ', out of memory' : '') + (t.message ? ': ' + t.message : '')
-    const [kind, word] = who && acts[t.event] ? ['user' as const, `${acts[t.event]} by ${who}`] : (events[t.event] ?? [undefined, ''])
+    const more = (t.reason === 'OutOfMemory' ? T.$outOfMemory : '') + (t.message ? ': ' + t.message : '')
+    const [kind, word] = who && acts[t.event] ? ['user' as const, phrase(T.$eventByWho, { event: acts[t.event], who })] : (events[t.event] ?? [undefined, ''])
     if (!kind) continue
     const by = rowOf(t.for ?? '')
     out.push({ attempt: t.attempt, at: ms(t.at), kind, text: word + more, ...(by ? { by: { project: by.project, name: by.name } } : {}) })
@@ -40,7 +41,7 @@ export function milestones(w: Workload): Mark[] {
 }
 
 /** What each shape says. */
-const words: Record<Kind, string> = { begin: 'attempt begins', checkpoint: 'checkpoint', preempted: 'preempted or moved', failed: 'failed', lost: 'lost', user: 'somebody did something', end: 'attempt ends' }
+const words: Record<Kind, string> = { begin: T.$attemptStarts, checkpoint: T.$checkpointLower, preempted: T.$preemptedOrMoved, failed: T.$failed, lost: T.$lostLower, user: T.$userAction, end: T.$attemptEnds }
 
 const together = 1000 // ms within which an end and what it came of are one
 
@@ -49,15 +50,15 @@ export function moments(w: Workload): Moment[] {
   const of = (m: Pick<Mark, 'at' | 'kind' | 'text'>): Moment => ({ ...m, shape: shapes[m.kind], weight: { begin: 0, end: 0, user: 1, checkpoint: 2 }[m.kind as string] ?? 3 })
   const noted = milestones(w)
   return [...noted, ...w.attempts.flatMap((a) => {
-    const name = `Attempt ${a.index}`
-    const end = a.endedAt ? [{ at: ms(a.endedAt), kind: 'end' as const, text: `${name} ended${a.reason ? ': ' + a.reason : ''}${a.exitCode ? ', exit code ' + a.exitCode : ''}` }] : []
-    return [...(a.startedAt ? [{ at: ms(a.startedAt), kind: 'begin' as const, text: `${name} began` }] : []), ...end.filter((e) => !noted.some((m) => m.attempt === a.index && m.kind !== 'checkpoint' && Math.abs(m.at - e.at) < together))]
+    const name = phrase(T.$attemptIndex, { index: a.index })
+    const end = a.endedAt ? [{ at: ms(a.endedAt), kind: 'end' as const, text: phrase(T.$nameEndedMoreMore2, { name, more: a.reason ? ': ' + a.reason : '', more2: a.exitCode ? phrase(T.$exitCodeExitCode2, { exitCode: a.exitCode }) : '' }) }] : []
+    return [...(a.startedAt ? [{ at: ms(a.startedAt), kind: 'begin' as const, text: phrase(T.$nameStarted, { name }) }] : []), ...end.filter((e) => !noted.some((m) => m.attempt === a.index && m.kind !== 'checkpoint' && Math.abs(m.at - e.at) < together))]
   })].map(of).sort((a, b) => a.at - b.at)
 }
 
 /** What the shapes among marks mean. */
 export const Shapes = ({ of }: { of: Moment[] }) => of.length === 0 ? null : (
-  <ul class="legend" aria-label="Marks">{(Object.keys(words) as Kind[]).filter((k) => of.some((m) => m.kind === k)).map((k) => <li key={k}><svg width="12" height="12" viewBox="-6 -6 12 12" class="milestone" data-kind={k} aria-hidden="true"><Shape of={k} /></svg>{words[k]}</li>)}</ul>
+  <ul class="legend" aria-label={T.$milestones}>{(Object.keys(words) as Kind[]).filter((k) => of.some((m) => m.kind === k)).map((k) => <li key={k}><svg width="12" height="12" viewBox="-6 -6 12 12" class="milestone" data-kind={k} aria-hidden="true"><Shape of={k} /></svg>{words[k]}</li>)}</ul>
 )
 
 export const Shape = ({ of }: { of: Kind }) => <path d={shapes[of]} />
@@ -70,16 +71,16 @@ export function Marks({ of, attempts }: { of: Mark[]; attempts: number }) {
   const line = (m: Mark) => (
     <li key={m.kind + m.at}>
       <svg width="12" height="12" viewBox="-6 -6 12 12" class="milestone" data-kind={m.kind} aria-hidden="true"><Shape of={m.kind} /></svg>
-      <span class="muted">{moment(m.at, now.value)}{attempts > 1 && `, attempt ${m.attempt}`}</span>
+      <span class="muted">{moment(m.at, now.value)}{attempts > 1 && phrase(T.$attemptAttempt3, { attempt: m.attempt })}</span>
       <span>{m.text}</span>
-      {m.by && <Link to={workloadPath(m.by.project, m.by.name)}>Show {m.by.name}</Link>}
+      {m.by && <Link to={workloadPath(m.by.project, m.by.name)}>{phrase(T.$showName, { name: m.by.name })}</Link>}
     </li>
   )
   const all = of.map(line).reverse()
   return (
     <div class="gantt-marks">
-      <ul aria-label="Marks">{all.slice(0, most)}</ul>
-      {all.length > most && <details><summary>{all.length - most} before these</summary><ul>{all.slice(most)}</ul></details>}
+      <ul aria-label={T.$milestones}>{all.slice(0, most)}</ul>
+      {all.length > most && <details><summary>{phrase(T.$mostEarlierOnes, { most: all.length - most })}</summary><ul>{all.slice(most)}</ul></details>}
     </div>
   )
 }

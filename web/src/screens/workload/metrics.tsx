@@ -14,17 +14,18 @@ import { Icon } from '../../ui/icons'
 import { figures, Key, Plot, Twin, type Line } from '../../ui/plot'
 import { named, pyNamed, python } from '../../work/acts'
 import { moments, Shapes } from './marks'
+import { phrase, T } from '../../texts'
 
 const percent = (v: number): string => `${Math.round(v * 1000) / 10} %`
 
 /** What is drawn, in this order. */
 const charts: { metric: string; title: string; format: (v: number, step?: number) => string; most?: number; binary?: boolean }[] = [
-  { metric: 'gpu_utilization_ratio', title: 'GPU use', format: percent, most: 1 },
-  { metric: 'gpu_memory_bytes', title: 'GPU memory', format: bytes, binary: true },
-  { metric: 'cpu_cores', title: 'CPU cores', format: figure },
-  { metric: 'memory_bytes', title: 'Memory', format: bytes, binary: true },
-  { metric: 'gpu_power_watts', title: 'GPU power', format: (v) => `${Math.round(v)} W` },
-  { metric: 'gpu_temperature_celsius', title: 'GPU temperature', format: (v) => `${Math.round(v)} °C` },
+  { metric: 'gpu_utilization_ratio', title: T.$gpuUtilization, format: percent, most: 1 },
+  { metric: 'gpu_memory_bytes', title: T.$gpuMemory, format: bytes, binary: true },
+  { metric: 'cpu_cores', title: T.$cpuCores, format: figure },
+  { metric: 'memory_bytes', title: T.$memory, format: bytes, binary: true },
+  { metric: 'gpu_power_watts', title: T.$gpuPower, format: (v) => `${Math.round(v)} W` },
+  { metric: 'gpu_temperature_celsius', title: T.$gpuTemperature, format: (v) => `${Math.round(v)} °C` },
 ]
 
 const stretches = ['all', '10m', '1h', '6h', '24h'] as const
@@ -35,7 +36,7 @@ const rankOf = (id: string): string => id.split('/')[0]!
 
 const lineOf = (s: MetricSeries, several: boolean): Line => ({
   id: `${s.task}/${s.device ?? ''}`,
-  name: `${s.role} ${s.task}${s.device && several ? ` GPU ${s.deviceIndex ?? s.device}` : ''}`,
+  name: `${s.role} ${s.task}${s.device && several ? phrase(T.$gpuMore, { more: s.deviceIndex ?? s.device }) : ''}`,
   values: s.values as (number | null)[],
 })
 
@@ -50,7 +51,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
   const over = !!attempt?.endedAt
   const { data: m, error, again } = useLive<Measured>(path, over ? 'never' : 'beat', 8000)
   const lines = useMemo(() => linesOf(m), [m])
-  if (!attempt) return <Empty icon="chart" title="Nothing was measured yet"><p>It is, once it has started.</p></Empty>
+  if (!attempt) return <Empty icon="chart" title={T.$noMeasurementsYet}><p>{T.$measurementsBeginWhenThe}</p></Empty>
   const slow = m?.slowest
   const ranks = [...new Map((m?.series ?? []).map((s) => [String(s.task), `${s.role} ${s.task}`]))]
   const toggle = (id: string): void => show(shown.has(id) ? new Set([...shown].filter((x) => x !== id)) : new Set([...shown, id]))
@@ -59,28 +60,28 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
   return (
     <>
       <div class="toolbar">
-        {begun.length > 1 && <label class="pick">Attempt <select value={attempt.index} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{begun.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select></label>}
-        <div class="segments small" role="group" aria-label="Time">{stretches.map((s) => <button key={s} type="button" aria-pressed={s === stretch} onClick={() => setQuery({ since: s === 'all' ? null : s })}>{s === 'all' ? 'Attempt' : s}</button>)}</div>
+        {begun.length > 1 && <label class="pick">{phrase(T.$attemptIndex, { index: <select value={attempt.index} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{begun.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select> })}</label>}
+        <div class="segments small" role="group" aria-label={T.$period}>{stretches.map((s) => <button key={s} type="button" aria-pressed={s === stretch} onClick={() => setQuery({ since: s === 'all' ? null : s })}>{s === 'all' ? T.$attempt3 : s}</button>)}</div>
         <div class="toolbar-end">
-          <Button icon="download" aria-label="Download as CSV" refused={m && m.series.length > 0 ? undefined : 'There is nothing to download'} onClick={() => m && saveText(`${w.name}-metrics.csv`, 'text/csv', table(m))} />
+          <Button icon="download" aria-label={T.$downloadAsCSV} refused={m && m.series.length > 0 ? undefined : T.$nothingToDownload} onClick={() => m && saveText(`${w.name}-metrics.csv`, 'text/csv', table(m))} />
           <CopyAs of={() => ({ cli: `muster metrics ${named(w)}${stretch === 'all' ? '' : ' --since ' + stretch} --attempt ${attempt.index}`, python: python(`m = client.metrics(${pyNamed(w)}, attempt=${attempt.index})`), curl: curl(path!) })} />
         </div>
       </div>
-      {error && !m ? <Failure error={error} again={again} /> : !m ? <Loading what="Loading what was measured" rows={4} /> : lines.size === 0 ? (
-        <Empty icon="chart" title={over ? 'Nothing is known of this attempt any more' : 'Nothing was measured yet'}><p>{over ? 'What was measured is kept for a day.' : 'The server looks every few seconds.'}</p>{m.missing.map((x) => <p key={x}>{sentence(x)}</p>)}</Empty>
+      {error && !m ? <Failure error={error} again={again} /> : !m ? <Loading what={T.$loadingMetrics} rows={4} /> : lines.size === 0 ? (
+        <Empty icon="chart" title={over ? T.$theMetricsOfThisAttemptAre : T.$noMeasurementsYet}><p>{over ? T.$metricsAreKeptFor24Hours : T.$theServerMeasuresEveryFew}</p>{m.missing.map((x) => <p key={x}>{sentence(x)}</p>)}</Empty>
       ) : (
         <>
           {slow && (
             <div class="slowest" data-behind={slow.behind || undefined} role={slow.behind ? 'alert' : undefined}>
               <Icon name={slow.behind ? 'warning' : 'info'} size={18} />
-              <div><b>{slow.behind ? 'Slowest rank' : 'Least busy rank'}: {slow.role} {slow.task}.</b> {sentence(slow.message)}.{slow.behind ? ' The others are likely to wait for it.' : ' That is close to the others.'}</div>
-              <Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${slow.task}`)}>Its log</Link>
+              <div><b>{slow.behind ? T.$slowestRank : T.$leastBusyRank}: {slow.role} {slow.task}.</b> {sentence(slow.message)}.{slow.behind ? T.$theOtherRanksProbablyWait : T.$thisIsCloseToTheOtherRanks}</div>
+              <Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${slow.task}`)}>{T.$showLog}</Link>
             </div>
           )}
           <div class="metrics-key">
             {ranks.length > 1 && (ranks.length <= listed
             ? <Key stroke of={ranks.map(([id, name]) => ({ id, name, strong: slow?.behind && String(slow.task) === id }))} chosen={shown} choose={toggle} />
-            : <label class="pick">Show also <select value="" onChange={(e) => e.currentTarget.value && toggle(e.currentTarget.value)}><option value="">a rank</option>{ranks.map(([id, name]) => <option key={id} value={id}>{shown.has(id) ? '✓ ' : ''}{name}</option>)}</select></label>)}
+            : <label class="pick">{phrase(T.$alsoShowChoice, { choice: <select value="" onChange={(e) => e.currentTarget.value && toggle(e.currentTarget.value)}><option value="">{T.$aRank}</option>{ranks.map(([id, name]) => <option key={id} value={id}>{shown.has(id) ? '✓ ' : ''}{name}</option>)}</select> })}</label>)}
             <Shapes of={noted} />
           </div>
           <div class="metrics">
@@ -88,17 +89,17 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
               const all = lines.get(c.metric)!.map((l) => ({ ...l, strong: !!slow?.behind && rankOf(l.id) === String(slow.task) }))
               const chosen = new Set(all.filter((l) => shown.has(rankOf(l.id))).map((l) => l.id))
               return (
-                <Card key={c.metric} title={c.title} aside={all.length > 8 ? `${all.length} lines: their range, and the slowest` : undefined}>
+                <Card key={c.metric} title={c.title} aside={all.length > 8 ? phrase(T.$allLinesTheirRangeAndThe, { all: all.length }) : undefined}>
                   <div class="plot">
                     <Plot label={c.title} from={from} step={m.stepSeconds} lines={all} format={c.format} {...(c.most !== undefined ? { most: c.most } : {})} binary={c.binary ?? false} band shown={chosen} moments={noted} />
-                    <Twin label={c.title + ' of each rank'} head={['Rank', 'Last', 'Mean', 'Least', 'Most']} rows={figures(m.series.filter((s) => s.metric === c.metric).map((s, i) => ({ name: all[i]!.name, of: s })), c.format)} />
+                    <Twin label={phrase(T.$titlePerRank, { title: c.title })} head={[T.$rank, T.$last, T.$mean, T.$min, T.$max]} rows={figures(m.series.filter((s) => s.metric === c.metric).map((s, i) => ({ name: all[i]!.name, of: s })), c.format)} />
                   </div>
                 </Card>
               )
             })}
             <Ranks m={m} w={w} attempt={attempt.index} />
           </div>
-          {m.missing.map((x) => <p key={x} class="muted">Not known: {x}</p>)}
+          {m.missing.map((x) => <p key={x} class="muted">{phrase(T.$notKnownX, { x })}</p>)}
         </>
       )}
     </>
@@ -131,13 +132,13 @@ function Ranks({ m, w, attempt }: { m: Measured; w: Workload; attempt: number })
   const show = (v: number | undefined, f: (v: number) => string): string => (v === undefined ? '–' : f(v))
   const slow = m.slowest?.behind ? m.slowest.task : -1
   return (
-    <Card class="wide" title="Ranks, the least busy first" aside={`mean, and last, up to ${moment(m.to, now.value)}`}>
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="Ranks">
+    <Card class="wide" title={T.$ranksLeastBusyFirst} aside={phrase(T.$meanAndLastValueUntilTime, { time: moment(m.to, now.value) })}>
+      <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$ranks}>
         <table class="plain ranks">
-          <thead><tr><th scope="col">Rank</th><th scope="col">Node</th><th scope="col" class="end">GPU use</th><th scope="col" class="end">last</th><th scope="col" class="end">GPU memory</th><th scope="col" class="end">Cores</th><th scope="col" class="end">last</th><th scope="col" class="end">Memory</th></tr></thead>
+          <thead><tr><th scope="col">{T.$rank}</th><th scope="col">{T.$node}</th><th scope="col" class="end">{T.$gpuUtilization}</th><th scope="col" class="end">{T.$lastLower}</th><th scope="col" class="end">{T.$gpuMemory}</th><th scope="col" class="end">{T.$cores}</th><th scope="col" class="end">{T.$lastLower}</th><th scope="col" class="end">{T.$memory}</th></tr></thead>
           <tbody>{rows.slice(0, 256).map(([task, all]) => (
             <tr key={task} data-slowest={task === slow || undefined}>
-              <td><Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt}&task=${task}`)}>{all[0]?.role} {task}</Link>{task === slow && ' slowest'}</td>
+              <td><Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt}&task=${task}`)}>{all[0]?.role} {task}</Link>{task === slow && T.$slowest}</td>
               <td class="muted">{all[0]?.node}</td>
               <td class="end">{show(mean(all, 'gpu_utilization_ratio', (s) => s.mean), percent)}</td>
               <td class="end">{show(mean(all, 'gpu_utilization_ratio', (s) => s.last), percent)}</td>

@@ -9,6 +9,7 @@ import { Age, Bar, Card, Facts, Link, sentence } from '../../ui/basics'
 import { Gantt } from './gantt'
 import { Course } from './course'
 import { Pending } from './pending'
+import { phrase, T } from '../../texts'
 
 export function Overview({ w }: { w: Workload }) {
   const { data: why } = useLive<Why>(w.phase === 'Queued' ? workloadURL(w.project, w.name) + '/why' : null, () => {
@@ -19,10 +20,10 @@ export function Overview({ w }: { w: Workload }) {
     <div class="overview">
       {w.pending && w.pending.reasons.length > 0 && <Pending w={w} why={why} />}
       <FirstError w={w} />
-      <Card title="Its way through life" class="wide"><Course w={w} /></Card>
-      <Card title="Attempts" class="wide"><Gantt w={w} why={why} /></Card>
-      <Card title="Facts"><General w={w} /></Card>
-      <Card title="Asked for"><Asked w={w} /></Card>
+      <Card title={T.$lifecycle} class="wide"><Course w={w} /></Card>
+      <Card title={T.$attempts} class="wide"><Gantt w={w} why={why} /></Card>
+      <Card title={T.$details}><General w={w} /></Card>
+      <Card title={T.$requested}><Asked w={w} /></Card>
     </div>
   )
 }
@@ -38,14 +39,14 @@ function FirstError({ w }: { w: Workload }) {
   })
   const e = data?.error
   if (!bad || !e) return null
-  const where = [e.role && `${e.role} ${e.task}`, e.node && 'on ' + e.node, e.devices?.length ? e.devices.join(', ') : '', e.exitCode !== undefined && e.exitCode !== null ? 'exit code ' + e.exitCode : '', e.at ? exact(e.at) : ''].filter(Boolean)
+  const where = [e.role && `${e.role} ${e.task}`, e.node && phrase(T.$onNode, { node: e.node }), e.devices?.length ? e.devices.join(', ') : '', e.exitCode !== undefined && e.exitCode !== null ? phrase(T.$exitCodeExitCode, { exitCode: e.exitCode }) : '', e.at ? exact(e.at) : ''].filter(Boolean)
   return (
-    <Card class="wide first-error" tone="bad" title="First error" aside={<Link to={workloadPath(w.project, w.name, `logs&attempt=${e.attempt}&task=${e.task}`) + (e.line ? '&line=' + e.line : '')}>Show in the log</Link>}>
+    <Card class="wide first-error" tone="bad" title={T.$firstError} aside={<Link to={workloadPath(w.project, w.name, `logs&attempt=${e.attempt}&task=${e.task}`) + (e.line ? '&line=' + e.line : '')}>{T.$showInTheLog}</Link>}>
       <p class="error-title"><span class="kind">{e.kind}</span> {e.title}</p>
       <p class="muted">{where.join(' · ')}</p>
-      {(e.excerpt ?? []).length > 0 && <pre class="code" tabIndex={0} aria-label="Excerpt of the log"><code>{e.excerpt.join('\n')}</code></pre>}
+      {(e.excerpt ?? []).length > 0 && <pre class="code" tabIndex={0} aria-label={T.$excerptOfTheLog}><code>{e.excerpt.join('\n')}</code></pre>}
       {e.hint && <p class="hint">{sentence(e.hint)}</p>}
-      {(data.also ?? []).length > 0 && <p class="muted">Also: {(data.also ?? []).slice(0, 5).map((x) => `${x.role} ${x.task}: ${x.title}`).join(' · ')}</p>}
+      {(data.also ?? []).length > 0 && <p class="muted">{phrase(T.$alsoMore, { more: (data.also ?? []).slice(0, 5).map((x) => `${x.role} ${x.task}: ${x.title}`).join(' · ') })}</p>}
     </Card>
   )
 }
@@ -55,22 +56,23 @@ function General({ w }: { w: Workload }) {
   // As muster describe tells it of each attempt: not what it waited between them, nor what was published after them.
   const stretches = w.attempts.filter((a) => a.runningAt).map((a) => (a.endedAt ? ms(a.endedAt) : now.value) - ms(a.runningAt))
   const ran = stretches.length ? stretches.reduce((n, x) => n + x, 0) : NaN
-  const waited = w.startedAt ? ms(w.startedAt) - ms(w.createdAt) : NaN
+  const waits = w.attempts.filter((a) => a.queuedAt).map((a) => (ms(a.startedAt ?? a.endedAt ?? w.endedAt) || now.value) - ms(a.queuedAt))
+  const waited = waits.length ? waits.reduce((n, x) => n + x, 0) : NaN
   return (
     <Facts of={[
-      ['Submitted', <><Age at={w.createdAt} /> ago by {w.user}</>],
-      ['Waited', Number.isNaN(waited) ? null : span(waited)],
-      ['Ran', Number.isNaN(ran) ? null : span(ran)],
-      ['GPU time', w.gpuSeconds > 0 ? span(w.gpuSeconds * 1000) : null],
-      ['Exit code', last?.exitCode],
-      ['Progress', w.progress ? <span class="progress"><Bar part={w.progress.step} whole={w.progress.total ?? 0} label={`Step ${w.progress.step}`} tone="running" />step {w.progress.step}{w.progress.total ? ` of ${w.progress.total}` : ''}</span> : null],
+      [T.$submitted2, <>{phrase(T.$ageAgoByUser, { age: <Age at={w.createdAt} />, user: w.user })}</>],
+      [T.$waited2, Number.isNaN(waited) ? null : span(waited)],
+      [T.$runTime, Number.isNaN(ran) ? null : span(ran)],
+      [T.$gpuTime, w.gpuSeconds > 0 ? span(w.gpuSeconds * 1000) : null],
+      [T.$exitCode, last?.exitCode],
+      [T.$progress, w.progress ? <span class="progress"><Bar part={w.progress.step} whole={w.progress.total ?? 0} label={phrase(T.$stepStep2, { step: w.progress.step })} tone="running" />{phrase(T.$stepStepMore, { step: w.progress.step, more: w.progress.total ? phrase(T.$ofTotal, { total: w.progress.total }) : '' })}</span> : null],
       ...Object.entries(w.progress?.metrics ?? {}).slice(0, 6).map(([k, v]): [string, string] => [k, String(Math.round(v * 1e4) / 1e4)]),
-      ['Checkpoint', w.checkpoint ? <><code class="clip">{w.checkpoint.path}</code> <Age at={w.checkpoint.at} /> ago</> : null],
-      ['Address', w.replicas?.url ? <a href={w.replicas.url} rel="noreferrer">{w.replicas.url}</a> : null],
-      ['Replicas', w.replicas ? `${w.replicas.ready} ready of ${w.replicas.wanted}` : null],
-      ['Image built', w.image ? <code class="clip">{w.image}</code> : null],
-      ['Number', w.number],
-      ['Identity', <code>{w.id}</code>],
+      [T.$checkpoint, w.checkpoint ? <>{phrase(T.$codeAgeAgo, { code: <code class="clip">{w.checkpoint.path}</code>, age: <Age at={w.checkpoint.at} /> })}</> : null],
+      [T.$address, w.replicas?.url ? <a href={w.replicas.url} rel="noreferrer">{w.replicas.url}</a> : null],
+      [T.$replicas, w.replicas ? phrase(T.$readyOfTotalReady, { ready: w.replicas.ready, total: w.replicas.wanted }) : null],
+      [T.$imageBuiltIn, w.image ? <code class="clip">{w.image}</code> : null],
+      [T.$number, w.number],
+      [T.$id, <code>{w.id}</code>],
     ]} />
   )
 }
@@ -87,17 +89,17 @@ function Asked({ w }: { w: Workload }) {
   const command = Array.isArray(d.command) ? d.command.join(' ') : d.command
   return (
     <Facts of={[
-      ['Command', command ? <code class="wrapped command" tabIndex={0}>{command}</code> : null],
-      ['Image', d.image ? <code class="wrapped">{d.image}</code> : 'none: a process of the node'],
-      ['GPUs', brief(d.resources?.gpu) || 'none'],
-      ['CPU', brief(d.resources?.cpu)],
-      ['Memory', brief(d.resources?.memory)],
-      ['Workers', d.workers],
-      ['Priority', `${w.priority}${w.preemptible ? ', preemptible' : ', not preemptible'}`],
-      ['Time limit', d.maxDuration],
-      ['Retries', d.retry?.limit],
-      ['Folder', d.workdir ? <code>{d.workdir}</code> : null],
-      ['Labels', Object.entries(d.labels ?? {}).map(([k, v]) => <span class="label" key={k}>{k}{v && '=' + v}</span>)],
+      [T.$command, command ? <code class="wrapped command" tabIndex={0}>{command}</code> : null],
+      [T.$image, d.image ? <code class="wrapped">{d.image}</code> : T.$noneRunsAsAProcessOfThe],
+      [T.$gpus, brief(d.resources?.gpu) || T.$none2],
+      [T.$cpu, brief(d.resources?.cpu)],
+      [T.$memory, brief(d.resources?.memory)],
+      [T.$workers, d.workers],
+      [T.$priority, `${w.priority}${w.preemptible ? T.$preemptible : T.$notPreemptible}`],
+      [T.$timeLimit, d.maxDuration],
+      [T.$retries, d.retry?.limit],
+      [T.$directory, d.workdir ? <code>{d.workdir}</code> : null],
+      [T.$labels, Object.entries(d.labels ?? {}).map(([k, v]) => <span class="label" key={k}>{k}{v && '=' + v}</span>)],
     ]} />
   )
 }

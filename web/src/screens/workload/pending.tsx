@@ -2,10 +2,12 @@ import type { Why, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
 import { moment, ms, span } from '../../lib/format'
 import { waits } from '../../live/store'
-import { Card, Link, sentence } from '../../ui/basics'
+import { Button, Card, Link, sentence } from '../../ui/basics'
+import { acts, perform } from '../../work/acts'
 import { Expected, Offers } from '../../work/why'
+import { phrase, T } from '../../texts'
 
-const who: Record<string, string> = { wait: 'Time will tell', change: 'You can change it', ask: 'Ask an administrator' }
+const who: Record<string, string> = { wait: T.$noActionNeeded2, change: T.$youCanChangeThis, ask: T.$askAnAdministrator }
 
 /** Why it waits: every blocker, the gravest first, and what is expected. */
 export function Pending({ w, why }: { w: Workload; why: Why | null }) {
@@ -14,21 +16,23 @@ export function Pending({ w, why }: { w: Workload; why: Why | null }) {
   const position = fresh?.position ?? p.position
   const start = fresh?.start ?? p.estimatedStart
   return (
-    <Card class="wide pending" tone="wait" title="Why it waits" aside={position ? <>#{position}{p.waiting ? ` of ${p.waiting}` : ''} in {w.project}</> : undefined}>
+    <Card class="wide pending" tone="wait" title={T.$whyItIsWaiting} aside={position ? <>{phrase(T.$positionMoreInProject, { position, more: p.waiting ? phrase(T.$ofTotal, { total: p.waiting }) : '', project: w.project })}</> : undefined}>
       <ol class="reasons">
         {p.reasons.map((r, i) => (
           <li key={r.token + i}>
             <p class="reason"><code>{r.token}</code> {sentence(r.message)}</p>
             <p class="muted">{who[r.act] ?? r.act}{r.hint && ': ' + r.hint}</p>
+            {r.token === 'Held' && w.allowedActions.includes('release') && <Button icon="right" onClick={() => void perform(acts.release, [w])}>{T.$release}</Button>}
+            {r.token === 'ReviewRequired' && w.allowedActions.includes('approve') && <Link class="button plain" to="approvals">{T.$openTheApproval}</Link>}
           </li>
         ))}
       </ol>
       {why?.estimate && <Expected e={why.estimate} />}
       {why && <Offers y={why} />}
       <p class="muted">
-        {!why?.estimate && start && ms(start) > now.value ? <>Expected start in {span(ms(start) - now.value)} ({moment(start, now.value, false)}). </> : null}
-        {p.ahead.length > 0 && <>Before it: {p.ahead.join(', ')}. </>}
-        <Link to={`queue?why=${encodeURIComponent(w.project)}/${encodeURIComponent(w.name)}`}>Who is ahead, and whose end makes room</Link>
+        {!why?.estimate && start && ms(start) > now.value ? <>{phrase(T.$expectedStartInTimeTime2, { time: span(ms(start) - now.value), time2: moment(start, now.value, false) })}</> : null}
+        {p.ahead.length > 0 && <>{phrase(T.$aheadList, { list: p.ahead.join(', ') })}</>}
+        <Link to={`queue?why=${encodeURIComponent(w.project)}/${encodeURIComponent(w.name)}`}>{T.$showWhatIsAheadAndWhat}</Link>
       </p>
     </Card>
   )

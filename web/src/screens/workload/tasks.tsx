@@ -7,6 +7,7 @@ import { Age, Empty, Link } from '../../ui/basics'
 import { TaskStatus } from '../../ui/status'
 import { ManyTasks } from './manytasks'
 import { Table, type Column, type Sort } from '../../ui/table'
+import { phrase, T } from '../../texts'
 
 export const order = ['failed', 'lost', 'stopping', 'running', 'starting', 'pending', 'succeeded']
 
@@ -21,7 +22,7 @@ export function Tasks({ w, query }: { w: Workload; query: URLSearchParams }) {
     const by = sort && columns.find((c) => c.id === sort.by)?.sort
     return by ? all.sort((a, b) => (sort.down ? -by(a, b) : by(a, b)) || a.index - b.index) : all
   }, [attempt, sort?.by, sort?.down])
-  if (!attempt) return <Empty title="It has no attempts" />
+  if (!attempt) return <Empty title={T.$noAttempts} />
   if (attempt.tasksLeft) return <ManyTasks w={w} attempt={attempt} query={query} sort={sort} columns={columns} />
   return (
     <>
@@ -30,8 +31,8 @@ export function Tasks({ w, query }: { w: Workload; query: URLSearchParams }) {
         <Counts tasks={attempt.tasks} />
       </div>
       <div class="tasks-table">
-        <Table label="Tasks" columns={columns} rows={rows} keyOf={(t) => String(t.index)} sort={sort} onSort={(s) => setQuery({ sort: (s.down ? '-' : '') + s.by })}
-          open={(t) => go(workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${t.index}`))} empty={<Empty title="It has no tasks yet"><p>They are made when it starts.</p></Empty>} />
+        <Table label={T.$tasks} columns={columns} rows={rows} keyOf={(t) => String(t.index)} sort={sort} onSort={(s) => setQuery({ sort: (s.down ? '-' : '') + s.by })}
+          open={(t) => go(workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${t.index}`))} empty={<Empty title={T.$noTasksYet}><p>{T.$tasksAreCreatedWhenThe}</p></Empty>} />
       </div>
     </>
   )
@@ -39,7 +40,7 @@ export function Tasks({ w, query }: { w: Workload; query: URLSearchParams }) {
 
 export function AttemptChoice({ w, attempt }: { w: Workload; attempt: number }) {
   if (w.attempts.length < 2) return null
-  return <label class="pick">Attempt <select value={attempt} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{w.attempts.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select></label>
+  return <label class="pick">{phrase(T.$attemptIndex, { index: <select value={attempt} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{w.attempts.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select> })}</label>
 }
 
 function Counts({ tasks }: { tasks: Task[] }) {
@@ -53,13 +54,13 @@ function Ran({ t }: { t: Task }) {
 }
 
 const columnsOf = (w: Workload, attempt: number): Column<Task>[] => [
-  { id: 'task', title: 'Task', width: 120, grow: 1, rank: 1, sort: (a, b) => a.index - b.index, text: (t) => `${t.role} ${t.index}`,
+  { id: 'task', title: T.$task, width: 120, grow: 1, rank: 1, sort: (a, b) => a.index - b.index, text: (t) => `${t.role} ${t.index}`,
     cell: (t) => <Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt}&task=${t.index}`)} class="row-link">{t.role} {t.index}</Link> },
-  { id: 'state', title: 'State', width: 120, rank: 2, sort: (a, b) => order.indexOf(a.state) - order.indexOf(b.state), text: (t) => t.state, cell: (t) => <TaskStatus state={t.state} /> },
-  { id: 'why', title: 'Why', width: 160, grow: 3, rank: 7, text: (t) => t.message ?? t.reason ?? t.waiting ?? '', cell: (t) => <span class="clip muted" title={t.message}>{t.message || t.reason || t.waiting}</span> },
-  { id: 'node', title: 'Node', width: 120, grow: 1, rank: 3, sort: (a, b) => (a.node ?? '').localeCompare(b.node ?? ''), text: (t) => t.node ?? '', cell: (t) => <span class="clip">{t.node ?? <span class="none">–</span>}</span> },
-  { id: 'devices', title: 'GPUs', width: 110, grow: 1, rank: 6, text: (t) => (t.devices ?? []).join(' '), cell: (t) => <span class="clip" title={(t.devices ?? []).join(', ')}>{t.devices?.length ? `${t.share && t.share < 1 ? t.share + ' of ' : ''}${t.devices.join(', ')}` : <span class="none">–</span>}</span> },
-  { id: 'exit', title: 'Exit', width: 60, align: 'end', rank: 4, sort: (a, b) => (a.exitCode ?? -1) - (b.exitCode ?? -1), text: (t) => String(t.exitCode ?? ''), cell: (t) => t.exitCode ?? <span class="none">–</span> },
-  { id: 'ran', title: 'Ran', width: 80, align: 'end', rank: 5, text: (t) => (t.startedAt ? span(ms(t.endedAt ?? t.startedAt) - ms(t.startedAt)) : ''), cell: (t) => <Ran t={t} /> },
-  { id: 'started', title: 'Started', width: 76, align: 'end', rank: 8, text: (t) => t.startedAt ?? '', cell: (t) => (t.startedAt ? <Age at={t.startedAt} /> : <span class="none">–</span>) },
+  { id: 'state', title: T.$state, width: 120, rank: 2, sort: (a, b) => order.indexOf(a.state) - order.indexOf(b.state), text: (t) => t.state, cell: (t) => <TaskStatus state={t.state} /> },
+  { id: 'why', title: T.$reason, width: 160, grow: 3, rank: 7, text: (t) => t.message ?? t.reason ?? t.waiting ?? '', cell: (t) => <span class="clip muted" title={t.message}>{t.message || t.reason || t.waiting}</span> },
+  { id: 'node', title: T.$node, width: 120, grow: 1, rank: 3, sort: (a, b) => (a.node ?? '').localeCompare(b.node ?? ''), text: (t) => t.node ?? '', cell: (t) => <span class="clip">{t.node ?? <span class="none">–</span>}</span> },
+  { id: 'devices', title: T.$gpus, width: 110, grow: 1, rank: 6, text: (t) => (t.devices ?? []).join(' '), cell: (t) => <span class="clip" title={(t.devices ?? []).join(', ')}>{t.devices?.length ? `${t.share && t.share < 1 ? phrase(T.$shareOf, { share: t.share }) : ''}${t.devices.join(', ')}` : <span class="none">–</span>}</span> },
+  { id: 'exit', title: T.$exitCode, width: 60, align: 'end', rank: 4, sort: (a, b) => (a.exitCode ?? -1) - (b.exitCode ?? -1), text: (t) => String(t.exitCode ?? ''), cell: (t) => t.exitCode ?? <span class="none">–</span> },
+  { id: 'ran', title: T.$runTime, width: 80, align: 'end', rank: 5, text: (t) => (t.startedAt ? span(ms(t.endedAt ?? t.startedAt) - ms(t.startedAt)) : ''), cell: (t) => <Ran t={t} /> },
+  { id: 'started', title: T.$started2, width: 76, align: 'end', rank: 8, text: (t) => t.startedAt ?? '', cell: (t) => (t.startedAt ? <Age at={t.startedAt} /> : <span class="none">–</span>) },
 ]

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import type { MetricSeries, Row } from '../../api/types'
 import { present, useTicking } from '../../lib/clock'
-import { exact, gpus, ms, span } from '../../lib/format'
+import { count, exact, gpus, localTimes, ms, span } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
 import { waits } from '../../live/store'
 import { Age, Bar, Link } from '../../ui/basics'
@@ -9,6 +9,7 @@ import { Spark } from '../../ui/spark'
 import { Status, why, word } from '../../ui/status'
 import type { Column } from '../../ui/table'
 import { hours } from '../../work/hours'
+import { phrase, T } from '../../texts'
 
 /** Where a workload is looked at. Its name may be another one's once it is deleted. */
 export const pathOf = (r: Row): string => workloadPath(r.project, r.phase === 'Deleted' ? r.id : r.name)
@@ -51,7 +52,7 @@ function Where({ of }: { of: Row }) {
 }
 
 function Soon({ at }: { at: string }) {
-  const text = useTicking((now) => (ms(at) > now ? 'in ' + span(ms(at) - now).split(' ')[0] : ''), at)
+  const text = useTicking((now) => (ms(at) > now ? phrase(T.$inTime, { time: span(ms(at) - now).split(' ')[0] }) : ''), at)
   return <span class="muted">{text}</span>
 }
 
@@ -62,10 +63,16 @@ const spoken = (token: string): string => token.replace(/([a-z])([A-Z])/g, '$1 $
 function Why({ of }: { of: Row }) {
   if (of.steps && !of.endedAt) {
     const share = Math.floor(((of.step ?? 0) / of.steps) * 100)
-    return <span class="progress"><Bar part={of.step ?? 0} whole={of.steps} label={`Step ${of.step ?? 0} of ${of.steps}`} tone="running" /><span>{share}%</span></span>
+    return <span class="progress"><Bar part={of.step ?? 0} whole={of.steps} label={phrase(T.$stepMoreOfSteps, { more: of.step ?? 0, steps: of.steps })} tone="running" /><span>{share}%</span></span>
+  }
+  if (of.kind === 'inference' && of.phase === 'Running' && of.tasks.running < of.tasks.total) return <span class="clip muted" title={of.message || undefined}>{[phrase(T.$runningOfTotalReplicas, { running: of.tasks.running, total: of.tasks.total }), of.message].filter(Boolean).join(' · ')}</span>
+  if (of.array && !of.endedAt) {
+    const { succeeded, failed, canceled = 0, total } = of.tasks
+    const over = succeeded + failed + canceled
+    return <span class="progress"><Bar part={over} whole={total} label={phrase(T.$tasksOverOfTotal, { over, total })} tone="running" /><span>{Math.floor((over / total) * 100)}%</span>{failed > 0 && <span class="bad">{phrase(T.$nFailedTasks, { n: count(failed) })}</span>}</span>
   }
   const wait = of.endedAt ? undefined : waits.value.get(of.id)
-  const ours = wait?.message || (of.phase === 'Completed' || of.phase === 'Running' ? '' : of.message || spoken(of.reason ?? ''))
+  const ours = localTimes(wait?.message || (of.phase === 'Completed' || of.phase === 'Running' ? '' : of.message || spoken(of.reason ?? '')), present())
   const text = [why(of), ours].filter(Boolean).join(' · ')
   return text ? <span class="clip muted" title={text}>{text}</span> : null
 }
@@ -75,31 +82,31 @@ export const telling: ReadonlySet<string> = new Set(['project', 'user', 'try'])
 
 /** Every column there is, in its usual order. */
 export const columns: Column<Row>[] = [
-  { id: 'name', title: 'Name', width: 160, grow: 3, rank: 1, sort: byText((r) => r.name), text: (r) => r.name,
+  { id: 'name', title: T.$name, width: 160, grow: 3, rank: 1, sort: byText((r) => r.name), text: (r) => r.name,
     cell: (r) => <Link to={pathOf(r)} class="row-link clip">{r.name}</Link> },
-  { id: 'status', title: 'Status', width: 150, rank: 2, sort: byText((r) => r.phase), text: (r) => r.phase, cell: (r) => <StatusCell of={r} /> },
-  { id: 'why', title: 'Why', width: 170, grow: 6, rank: 4.5, text: (r) => [why(r), waits.peek().get(r.id)?.message ?? r.message ?? r.reason].filter(Boolean).join(' · '), cell: (r) => <Why of={r} /> },
-  { id: 'project', title: 'Project', width: 110, grow: 0.6, rank: 6, sort: byText((r) => r.project), text: (r) => r.project, cell: (r) => <span class="clip">{r.project}</span> },
-  { id: 'user', title: 'User', width: 90, grow: 0.4, rank: 8, sort: byText((r) => r.user), text: (r) => r.user, cell: (r) => <span class="clip">{r.user}</span> },
-  { id: 'gpus', title: 'GPUs', width: 74, align: 'end', rank: 4, sort: byNumber((r) => r.gpus), text: (r) => gpus(r.gpus),
+  { id: 'status', title: T.$status, width: 150, rank: 2, sort: byText((r) => r.phase), text: (r) => r.phase, cell: (r) => <StatusCell of={r} /> },
+  { id: 'why', title: T.$why, width: 170, grow: 6, rank: 4.5, text: (r) => [why(r), waits.peek().get(r.id)?.message ?? r.message ?? r.reason].filter(Boolean).join(' · '), cell: (r) => <Why of={r} /> },
+  { id: 'project', title: T.$project, width: 110, grow: 0.6, rank: 6, sort: byText((r) => r.project), text: (r) => r.project, cell: (r) => <span class="clip">{r.project}</span> },
+  { id: 'user', title: T.$user, width: 90, grow: 0.4, rank: 8, sort: byText((r) => r.user), text: (r) => r.user, cell: (r) => <span class="clip">{r.user}</span> },
+  { id: 'gpus', title: T.$gpus, width: 74, align: 'end', rank: 4, sort: byNumber((r) => r.gpus), text: (r) => gpus(r.gpus),
     cell: (r) => r.gpus > 0 ? <>{(r.gpusHeld ?? 0) > 0 && r.gpusHeld! < r.gpus && gpus(r.gpusHeld!) + '/'}{gpus(r.gpus)}{r.gpuType && <span class="unit">×{r.gpuType}</span>}</> : <span class="none">–</span> },
-  { id: 'where', title: 'Where', width: 116, grow: 0.4, rank: 5, text: (r) => (r.nodes ?? []).join(' '), cell: (r) => <Where of={r} /> },
-  { id: 'try', title: 'Try', width: 52, align: 'end', rank: 10, sort: byNumber((r) => r.attempt), text: (r) => String(r.attempt), cell: (r) => (r.attempt > 0 ? r.attempt : <span class="none">0</span>) },
-  { id: 'ran', title: 'Ran', width: 84, align: 'end', rank: 9, sort: byNumber((r) => ran(r, present()) || -1), text: (r) => (r.startedAt ? String(Math.round(ran(r, present()) / 1000)) : ''), cell: (r) => <Ran of={r} /> },
-  { id: 'age', title: 'Age', width: 60, align: 'end', rank: 3, sort: (a, b) => b.number - a.number, text: (r) => r.createdAt, cell: (r) => <Age at={r.createdAt} /> },
-  { id: 'kind', title: 'Kind', width: 100, rank: 11, optional: true, sort: byText((r) => r.kind), text: (r) => r.kind, cell: (r) => r.kind },
-  { id: 'priority', title: 'Priority', width: 80, align: 'end', rank: 12, optional: true, sort: byNumber((r) => r.priority), text: (r) => String(r.priority), cell: (r) => r.priority },
-  { id: 'tasks', title: 'Tasks', width: 84, align: 'end', rank: 13, optional: true, sort: byNumber((r) => r.tasks.total), text: (r) => String(r.tasks.total), cell: (r) => r.tasks.running > 0 ? `${r.tasks.running}/${r.tasks.total}` : r.tasks.total },
-  { id: 'exit', title: 'Exit', width: 58, align: 'end', rank: 14, optional: true, sort: byNumber((r) => r.exitCode ?? -1), text: (r) => String(r.exitCode ?? ''), cell: (r) => r.exitCode ?? <span class="none">–</span> },
-  { id: 'hours', title: 'GPU-hours', width: 96, align: 'end', rank: 10.5, optional: true, sort: byNumber((r) => charged.peek().get(r.id) ?? 0), text: (r) => ((charged.peek().get(r.id) ?? 0) / 3600).toFixed(4), cell: (r) => <Charged of={r} /> },
-  { id: 'use', title: 'GPU use, 1 h', width: 164, rank: 10.6, optional: true, text: (r) => String(busy.peek().get(r.id)?.last ?? ''), cell: (r) => <Busy of={r} /> },
-  { id: 'ended', title: 'Ended', width: 76, align: 'end', rank: 15, optional: true, sort: byNumber((r) => ms(r.endedAt) || 0), text: (r) => r.endedAt ?? '', cell: (r) => (r.endedAt ? <Age at={r.endedAt} /> : <span class="none">–</span>) },
-  { id: 'labels', title: 'Labels', width: 150, grow: 1, rank: 16, optional: true, text: (r) => labels(r), cell: (r) => <span class="clip muted">{labels(r)}</span> },
-  { id: 'number', title: 'Number', width: 84, align: 'end', rank: 17, optional: true, sort: byNumber((r) => r.number), text: (r) => String(r.number), cell: (r) => r.number },
+  { id: 'where', title: T.$nodes, width: 116, grow: 0.4, rank: 5, text: (r) => (r.nodes ?? []).join(' '), cell: (r) => <Where of={r} /> },
+  { id: 'try', title: T.$attempt3, width: 52, align: 'end', rank: 10, sort: byNumber((r) => r.attempt), text: (r) => String(r.attempt), cell: (r) => (r.attempt > 0 ? r.attempt : <span class="none">0</span>) },
+  { id: 'ran', title: T.$runTime, width: 84, align: 'end', rank: 9, sort: byNumber((r) => ran(r, present()) || -1), text: (r) => (r.startedAt ? String(Math.round(ran(r, present()) / 1000)) : ''), cell: (r) => <Ran of={r} /> },
+  { id: 'age', title: T.$age, width: 60, align: 'end', rank: 3, sort: (a, b) => b.number - a.number, text: (r) => r.createdAt, cell: (r) => <Age at={r.createdAt} /> },
+  { id: 'kind', title: T.$kind, width: 100, rank: 11, optional: true, sort: byText((r) => r.kind), text: (r) => r.kind, cell: (r) => r.kind },
+  { id: 'priority', title: T.$priority, width: 80, align: 'end', rank: 12, optional: true, sort: byNumber((r) => r.priority), text: (r) => String(r.priority), cell: (r) => r.priority },
+  { id: 'tasks', title: T.$tasks, width: 84, align: 'end', rank: 13, optional: true, sort: byNumber((r) => r.tasks.total), text: (r) => String(r.tasks.total), cell: (r) => r.tasks.running > 0 ? `${r.tasks.running}/${r.tasks.total}` : r.tasks.total },
+  { id: 'exit', title: T.$exitCode, width: 58, align: 'end', rank: 14, optional: true, sort: byNumber((r) => r.exitCode ?? -1), text: (r) => String(r.exitCode ?? ''), cell: (r) => r.exitCode ?? <span class="none">–</span> },
+  { id: 'hours', title: T.$gpuHours, width: 96, align: 'end', rank: 10.5, optional: true, sort: byNumber((r) => charged.peek().get(r.id) ?? 0), text: (r) => ((charged.peek().get(r.id) ?? 0) / 3600).toFixed(4), cell: (r) => <Charged of={r} /> },
+  { id: 'use', title: T.$gpuUtilization1H, width: 164, rank: 10.6, optional: true, text: (r) => String(busy.peek().get(r.id)?.last ?? ''), cell: (r) => <Busy of={r} /> },
+  { id: 'ended', title: T.$ended, width: 76, align: 'end', rank: 15, optional: true, sort: byNumber((r) => ms(r.endedAt) || 0), text: (r) => r.endedAt ?? '', cell: (r) => (r.endedAt ? <Age at={r.endedAt} /> : <span class="none">–</span>) },
+  { id: 'labels', title: T.$labels, width: 150, grow: 1, rank: 16, optional: true, text: (r) => labels(r), cell: (r) => <span class="clip muted">{labels(r)}</span> },
+  { id: 'number', title: T.$number, width: 84, align: 'end', rank: 17, optional: true, sort: byNumber((r) => r.number), text: (r) => String(r.number), cell: (r) => r.number },
 ]
 
 const labels = (r: Row): string => Object.entries(r.labels ?? {}).map(([k, v]) => (v ? `${k}=${v}` : k)).join(' ')
 
 function StatusCell({ of }: { of: Row }) {
-  return <span class="status-cell" title={`${word(of)} since ${exact(of.since)}`}><Status of={of} wait={waits.value.get(of.id)} plain />{!of.endedAt && <span class="since"><Age at={of.since} /></span>}</span>
+  return <span class="status-cell" title={phrase(T.$ofSinceTime, { of: word(of), time: exact(of.since) })}><Status of={of} wait={waits.value.get(of.id)} plain />{!of.endedAt && <span class="since"><Age at={of.since} /></span>}</span>
 }

@@ -25,6 +25,7 @@ import { Table, type Sort } from '../../ui/table'
 import { acts, fit, perform, python, refusal, said, seldom, verb, type Act } from '../../work/acts'
 import { asksDeleted, compile, groups, trouble } from '../../work/filter'
 import { busy, charged, columns, pathOf, telling } from './columns'
+import { phrase, T } from '../../texts'
 
 /** A list as somebody wants to see it again; query is what follows the "?". */
 interface View { name: string; query: string }
@@ -37,12 +38,12 @@ const chosen = signal<ReadonlySet<string>>(new Set())
 const fitting = signal('') // ids of the columns that there is room for
 
 const presets: { label: string; term: string }[] = [
-  { label: 'Active', term: 'status:active' },
-  { label: 'Running', term: 'status:running' },
-  { label: 'Waiting', term: 'status:waiting' },
-  { label: 'Failed', term: 'status:bad' },
-  { label: 'Failed 24 h', term: 'status:bad ended<1d' },
-  { label: 'Idle GPUs', term: 'status:active is:idle' },
+  { label: T.$active, term: 'status:active' },
+  { label: T.$running, term: 'status:running' },
+  { label: T.$waiting2, term: 'status:waiting' },
+  { label: T.$failed3, term: 'status:bad' },
+  { label: T.$failedIn24H, term: 'status:bad ended<1d' },
+  { label: T.$idleGPUs, term: 'status:active is:idle' },
 ]
 // One of them is chosen, and takes the place of another.
 const ofPreset = /^(status:|ended[:<>]|is:idle$)/
@@ -50,15 +51,15 @@ const ofPreset = /^(status:|ended[:<>]|is:idle$)/
 const distinct = (f: (r: Row) => string) => (): string[] => [...new Set(allRows().map(f))].filter(Boolean).sort()
 
 const fields: Field[] = [
-  { name: 'status', about: 'Phase, or active, waiting, started, ended, bad', values: () => [...new Set([...Object.keys(groups), ...distinct((r) => (dialect.value === 'native' ? r.phase : (r.words[dialect.value] ?? r.phase)))(), ...(dialect.value === 'native' || spoken('Deleted') ? ['Deleted'] : [])])] },
-  { name: 'user', about: 'Who submitted it; @me', values: () => ['@me', ...distinct((r) => r.user)()] },
-  { name: 'project', about: 'Its project', values: () => [...new Set([...projectNames.value, ...distinct((r) => r.project)()])].sort() },
+  { name: 'status', about: T.$phaseOrActiveWaiting, values: () => [...new Set([...Object.keys(groups), ...distinct((r) => (dialect.value === 'native' ? r.phase : (r.words[dialect.value] ?? r.phase)))(), ...(dialect.value === 'native' || spoken('Deleted') ? ['Deleted'] : [])])] },
+  { name: 'user', about: T.$whoSubmittedItMeForYou, values: () => ['@me', ...distinct((r) => r.user)()] },
+  { name: 'project', about: T.$itsProject, values: () => [...new Set([...projectNames.value, ...distinct((r) => r.project)()])].sort() },
   { name: 'kind', about: 'training, distributed, workspace …', values: distinct((r) => r.kind) },
-  { name: 'age', about: 'Submitted within, such as 2d' },
-  { name: 'ended', about: 'Ended within, such as 1d' },
-  { name: 'gpu', about: 'Type of its GPUs', values: distinct((r) => r.gpuType ?? '') },
-  { name: 'node', about: 'Where it runs', values: () => [...new Set(allRows().flatMap((r) => r.nodes ?? []))].sort() },
-  { name: 'reason', about: 'Token that explains its state', values: distinct((r) => r.reason ?? '') },
+  { name: 'age', about: T.$submittedWithinThisTime },
+  { name: 'ended', about: T.$endedWithinThisTimeSuchAs },
+  { name: 'gpu', about: T.$itsGPUType, values: distinct((r) => r.gpuType ?? '') },
+  { name: 'node', about: T.$nodeItRunsOn, values: () => [...new Set(allRows().flatMap((r) => r.nodes ?? []))].sort() },
+  { name: 'reason', about: T.$reasonOfItsState, values: distinct((r) => r.reason ?? '') },
   { name: 'is', about: 'preemptible, degraded, idle', values: () => ['preemptible', 'degraded', 'idle'] },
 ]
 
@@ -106,7 +107,7 @@ const looked = signal('') // ids of those of them whose GPUs did something in th
 function useBusy(rows: Row[], wanted: boolean): void {
   const ids = wanted ? rows.slice(...near.value).filter((r) => r.gpus > 0 && r.startedAt && !(ms(r.endedAt) < present() - hour)).map((r) => r.id).join() : ''
   useEffect(() => { looked.value = ids }, [ids])
-  const { data } = useReading<Metrics>(ids ? 'how busy' : null, (signal) => get('v1/metrics' + params({ step: '1m', workload: looked.peek() }), signal), () => `${lastHeard.value} ${looked.value}`)
+  const { data } = useReading<Metrics>(ids ? T.$utilizationLower : null, (signal) => get('v1/metrics' + params({ step: '1m', workload: looked.peek() }), signal), () => `${lastHeard.value} ${looked.value}`)
   useEffect(() => {
     if (data) busy.value = new Map(data.series.map((s) => [s.id ?? '', s]))
   }, [data])
@@ -133,10 +134,10 @@ function Workloads({ query }: ScreenProps) {
   useBusy(rows, columnsNow.some((c) => c.id === 'use'))
   useCharged(rows, columnsNow.some((c) => c.id === 'hours'))
   const picked = rows.filter((r) => chosen.value.has(r.id))
-  useKeys(() => [{ keys: 'escape', does: 'Choose none', run: () => (chosen.value = new Set()) }])
+  useKeys(() => [{ keys: 'escape', does: T.$clearSelection, run: () => (chosen.value = new Set()) }])
   const first = loading.value === 'first'
   return (
-    <Page title="Workloads" fill sub={<Total rows={rows.length} filtered={filter !== ''} deleted={deleted} />} actions={<>
+    <Page title={T.$workloads} fill sub={<Total rows={rows.length} filtered={filter !== ''} deleted={deleted} />} actions={<>
       <CopyAs of={() => ({
         cli: `muster get --all ${filter && `--filter ${shell(filter)} `}--limit 0`,
         python: python(`for w in client.workloads(${filter && 'filter=' + JSON.stringify(filter)}).all():`, '    print(w.name, w.phase)'),
@@ -144,28 +145,28 @@ function Workloads({ query }: ScreenProps) {
       })} />
     </>}>
       <div class="toolbar">
-        <FilterBar value={filter} onChange={set} fields={fields} placeholder="Filter by words, status:failed, user:@me, age<2d …" />
+        <FilterBar value={filter} onChange={set} fields={fields} placeholder={T.$filterByTextStatusFailed} />
         <Presets filter={filter} set={set} />
         <div class="toolbar-end">
           <Views query={query} ids={columnsNow.map((c) => c.id)} />
-          <Menu icon="columns" label="Columns" stays items={columns.filter((c) => c.id !== 'name').map((c) => ({
-            label: c.title, checked: columnsNow.includes(c), note: !columnsNow.includes(c) ? undefined : same.has(c.id) ? 'all the same' : fitting.value.split(',').includes(c.id) ? undefined : 'no room',
+          <Menu icon="columns" label={T.$columns} stays items={columns.filter((c) => c.id !== 'name').map((c) => ({
+            label: c.title, checked: columnsNow.includes(c), note: !columnsNow.includes(c) ? undefined : same.has(c.id) ? T.$sameForAllRows : fitting.value.split(',').includes(c.id) ? undefined : T.$noRoom,
             run: () => toggle(c.id),
           }))} />
-          <Menu icon="download" label="Download" items={[
-            { label: `CSV, ${plural(rows.length, 'row')}`, run: () => saveText('workloads.csv', 'text/csv', csv([columnsNow.map((c) => c.title.toLowerCase()), ...rows.map((r) => columnsNow.map((c) => c.text(r)))])) },
-            { label: `JSON, ${plural(rows.length, 'row')}`, run: () => saveText('workloads.json', 'application/json', JSON.stringify(rows, null, 2) + '\n') },
+          <Menu icon="download" label={T.$download} items={[
+            { label: phrase(T.$csvRows, { rows: plural(rows.length, T.$nRows) }), run: () => saveText('workloads.csv', 'text/csv', csv([columnsNow.map((c) => c.title.toLowerCase()), ...rows.map((r) => columnsNow.map((c) => c.text(r)))])) },
+            { label: phrase(T.$jsonRows, { rows: plural(rows.length, T.$nRows) }), run: () => saveText('workloads.json', 'application/json', JSON.stringify(rows, null, 2) + '\n') },
           ]} />
         </div>
       </div>
       {wrong && !first && <p class="filter-trouble" role="status"><Icon name="warning" size={14} />{wrong}</p>}
-      {loadError.value && first ? <Failure error={loadError.value} /> : first ? <Loading what="Loading workloads" rows={12} /> : (
-        <Table label="Workloads" columns={columnsNow.filter((c) => !same.has(c.id))} onFit={(ids) => (fitting.value = ids)} onNear={(from, to) => (near.value = [from, to])} rows={rows} keyOf={(r) => r.id} open={(r) => go(pathOf(r))}
+      {loadError.value && first ? <Failure error={loadError.value} /> : first ? <Loading what={T.$loadingWorkloads} rows={12} /> : (
+        <Table label={T.$workloads} columns={columnsNow.filter((c) => !same.has(c.id))} onFit={(ids) => (fitting.value = ids)} onNear={(from, to) => (near.value = [from, to])} rows={rows} keyOf={(r) => r.id} open={(r) => go(pathOf(r))}
           sort={sort} onSort={(s) => setQuery({ sort: (s.down ? '-' : '') + s.by })}
           chosen={chosen.value} onChoose={(k) => (chosen.value = k)}
           empty={filter
-            ? <Empty icon="search" title="No workload fits the filter"><Button onClick={() => set('')}>Clear the filter</Button></Empty>
-            : <Empty icon="upload" title="No workloads yet"><p>Submit the first one:</p><pre class="code"><code>muster run --gpus 1 -- python3 train.py</code></pre></Empty>} />
+            ? <Empty icon="search" title={T.$noWorkloadMatchesTheFilter}><Button onClick={() => set('')}>{T.$clearFilter}</Button></Empty>
+            : <Empty icon="upload" title={T.$noWorkloadsYet}><p>{T.$submitTheFirstOne}</p><pre class="code"><code>muster run --gpus 1 -- python3 train.py</code></pre></Empty>} />
       )}
       {picked.length > 0 && <Bulk rows={picked} />}
     </Page>
@@ -173,16 +174,16 @@ function Workloads({ query }: ScreenProps) {
 }
 
 function Total({ rows, filtered, deleted }: { rows: number; filtered: boolean; deleted: RowList | null }) {
-  const more = loading.value === 'more' ? ', loading more' : olderLeft.value || deleted?.next ? ', older ones not shown' : ''
+  const more = loading.value === 'more' ? T.$loadingMore : olderLeft.value || deleted?.next ? T.$olderOnesNotShown : ''
   if (loading.value === 'first') return null
-  return <>{filtered ? `${count(rows)} of ${plural(allRows().length + (deleted?.items.length ?? 0), 'workload')}` : plural(rows, 'workload')}{more}</>
+  return <>{filtered ? phrase(T.$usedOfTotal, { used: count(rows), total: plural(allRows().length + (deleted?.items.length ?? 0), T.$nWorkloads) }) : plural(rows, T.$nWorkloads)}{more}</>
 }
 
 function Presets({ filter, set }: { filter: string; set: (q: string) => void }) {
   const mine = /(^|\s)user:@me(\s|$)/.test(filter)
   return (
-    <div class="presets" role="group" aria-label="Usual filters">
-      <button type="button" aria-pressed={mine} onClick={() => set(withTerm(filter, 'user', mine ? [] : ['@me']))}>Mine</button>
+    <div class="presets" role="group" aria-label={T.$commonFilters}>
+      <button type="button" aria-pressed={mine} onClick={() => set(withTerm(filter, 'user', mine ? [] : ['@me']))}>{T.$mine}</button>
       {presets.map((p) => {
         const on = split(filter).filter((t) => ofPreset.test(t)).join(' ') === p.term
         return <button key={p.term} type="button" aria-pressed={on} onClick={() => set([...(on ? [] : [p.term]), ...split(filter).filter((t) => !ofPreset.test(t))].join(' '))}>{p.label}</button>
@@ -202,28 +203,28 @@ function Views({ query, ids }: { query: URLSearchParams; ids: string[] }) {
   const here = asLink(query, ids)
   const known = views.value.find((v) => v.query === here)
   return (
-    <Menu icon="bookmark" label="Views" items={[
-      ...(views.value.length ? [{ head: true, label: 'Saved views' }] : []),
+    <Menu icon="bookmark" label={T.$views} items={[
+      ...(views.value.length ? [{ head: true, label: T.$savedViews }] : []),
       ...views.value.map((v) => ({ label: v.name, checked: v === known, run: () => go('workloads?' + v.query) })),
       known
-        ? { label: `Forget “${known.name}”`, icon: 'trash' as const, run: () => (views.value = views.value.filter((v) => v !== known)) }
-        : { label: 'Save this view', icon: 'bookmark' as const, run: () => later((l) => l.askFor({
-          title: 'Save this view', yes: 'Save', text: 'Filter, order and columns, in this browser. A link gives them to others.', first: { name: query.get('q') ?? '' },
+        ? { label: phrase(T.$deleteName3, { name: known.name }), icon: 'trash' as const, run: () => (views.value = views.value.filter((v) => v !== known)) }
+        : { label: T.$saveThisView, icon: 'bookmark' as const, run: () => later((l) => l.askFor({
+          title: T.$saveThisView, yes: T.$save, text: T.$filterOrderAndColumnsIn, first: { name: query.get('q') ?? '' },
           inputs: () => [{ name: 'name', required: true }],
           act: async (v) => {
             const name = v.name!.trim()
             views.value = [...views.value.filter((x) => x.name !== name), { name, query: here }]
-            toast(`Saved ${name}`)
+            toast(phrase(T.$savedName, { name }))
           },
         })) },
-      { label: 'Copy link', icon: 'link', run: () => void copy(location.origin + href('workloads?' + here), 'Copied the link') },
+      { label: T.$copyLink, icon: 'link', run: () => void copy(location.origin + href('workloads?' + here), T.$copiedTheLink) },
     ]} />
   )
 }
 
 function Bulk({ rows }: { rows: Row[] }) {
   const busy = useRef(false)
-  const no = (a: { id: string }): string | undefined => (fit(a, rows).length === 0 ? (rows.length === 1 ? refusal(a, rows[0]!) : `None of them can be ${verb(a.id)}`) : undefined)
+  const no = (a: { id: string }): string | undefined => (fit(a, rows).length === 0 ? (rows.length === 1 ? refusal(a, rows[0]!) : phrase(T.$noneOfThemCanBe, { verb: verb(a.id) })) : undefined)
   const some = (a: { id: string; label: string }): string => {
     const n = fit(a, rows).length
     return a.label + (n > 0 && n < rows.length ? ' ' + n : '')
@@ -235,26 +236,26 @@ function Bulk({ rows }: { rows: Row[] }) {
     busy.current = false
   }
   return (
-    <div class="bulk" role="region" aria-label="Chosen workloads">
-      <span class="bulk-count">{plural(rows.length, 'workload')} chosen</span>
+    <div class="bulk" role="region" aria-label={T.$selectedWorkloads}>
+      <span class="bulk-count">{phrase(T.$workloadsSelected, { workloads: plural(rows.length, T.$nWorkloads) })}</span>
       {[acts.stop, acts.restart, acts.delete].map((a: Act) => <Button key={a.id} icon={a.icon} kind={a.danger ? 'danger' : 'plain'} refused={no(a)} onClick={() => void act(a)}>{some(a)}</Button>)}
-      <Menu icon="more" label="More for those that are chosen" items={[
-        { label: some({ id: 'change', label: 'Priority and limits' }), icon: 'gear', refused: no({ id: 'change' }), run: () => later((l) => l.changeForm(fit({ id: 'change' }, rows))) },
+      <Menu icon="more" label={T.$moreActionsForTheSelection} items={[
+        { label: some({ id: 'change', label: T.$priorityAndLimits }), icon: 'gear', refused: no({ id: 'change' }), run: () => later((l) => l.changeForm(fit({ id: 'change' }, rows))) },
         ...seldom.map((a) => ({ label: some(a), icon: a.icon, refused: no(a), run: () => void act(a) })),
       ]} />
-      <Button icon="columns" refused={rows.length === 2 ? undefined : 'Two are compared: choose two'} onClick={() => {
+      <Button icon="columns" refused={rows.length === 2 ? undefined : T.$selectExactlyTwoToCompare} onClick={() => {
         const [a, b] = [...rows].sort((x, y) => x.number - y.number) as [Row, Row]
         go(workloadPath(a.project, a.name, `diff&with=${encodeURIComponent(b.project)}/${encodeURIComponent(b.name)}`))
-      }}>Compare</Button>
+      }}>{T.$compare2}</Button>
       <CopyAs of={() => said(acts.stop, rows)} />
-      <Button kind="quiet" icon="close" aria-label="Choose none" onClick={() => (chosen.value = new Set())} />
+      <Button kind="quiet" icon="close" aria-label={T.$clearSelection} onClick={() => (chosen.value = new Set())} />
     </div>
   )
 }
 
 export default {
   path: 'workloads',
-  title: () => 'Workloads',
+  title: () => T.$workloads,
   view: Workloads,
-  nav: { label: 'Workloads', icon: 'list', order: 20, key: 'w' },
+  nav: { label: T.$workloads, icon: 'list', order: 20, key: 'w' },
 } satisfies Screen

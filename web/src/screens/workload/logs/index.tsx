@@ -5,6 +5,7 @@ import { count, ms } from '../../../lib/format'
 import { useKeys } from '../../../lib/keys'
 import { remembered } from '../../../lib/prefs'
 import { place, setQuery } from '../../../lib/router'
+import { streamState } from '../../../live/stream'
 import { Button, Empty, Failure, Keys, Loading } from '../../../ui/basics'
 import { Icon } from '../../../ui/icons'
 import { complain, copy, toast } from '../../../ui/overlay'
@@ -16,6 +17,7 @@ import { Merged } from './merged'
 import { useSearch } from './search'
 import { Source, type LogSource } from './source'
 import { LogView } from './view'
+import { phrase, T } from '../../../texts'
 
 const isFlag = (v: unknown): v is boolean => typeof v === 'boolean'
 const times = remembered('logs.times', false, isFlag)
@@ -67,6 +69,7 @@ export function Logs({ w, query }: { w: Workload; query: URLSearchParams }) {
   const [hit, setHit] = useState(-1)
   const [opened, setOpened] = useState<ReadonlySet<number>>(new Set())
   const field = useRef<HTMLInputElement>(null)
+  const frame = useRef<HTMLDivElement>(null)
   const [jumped, setJumped] = useState(0)
   useEffect(() => {
     const somewhere = jumped === 0 && (marked >= 0 || line > 0 || when !== '')
@@ -101,53 +104,60 @@ export function Logs({ w, query }: { w: Workload; query: URLSearchParams }) {
   const folder = useMemo(() => new Folder(), [source])
   const rows = folder.rowsOf(log.lines, !fold.value, [at, hit].filter((k) => k >= 0), opened)
   useKeys(() => [
-    { keys: '/', does: 'Search the log', run: () => { field.current?.focus(); field.current?.select() } },
-    { keys: 'n', does: 'Next found', run: () => turn(1) },
-    { keys: 'N', does: 'Previous found', run: () => turn(-1) },
-    { keys: 'w', does: 'Wrap lines', run: () => (wrap.value = !wrap.value) },
-    { keys: 'o', does: 'Fold what repeats itself', run: () => (fold.value = !fold.value) },
-    { keys: 'f', does: 'Follow the end', run: () => end() },
+    { keys: '/', does: T.$searchTheLog, run: () => { field.current?.focus(); field.current?.select() } },
+    { keys: 'n', does: T.$nextMatch, run: () => turn(1) },
+    { keys: 'N', does: T.$previousMatch, run: () => turn(-1) },
+    { keys: 'w', does: T.$wrapLines, run: () => (wrap.value = !wrap.value) },
+    { keys: 'o', does: T.$foldRepeatedLines, run: () => (fold.value = !fold.value) },
+    { keys: 'f', does: T.$followTheEnd, run: () => end() },
+    { keys: 'b', does: T.$jumpToStart, run: () => begin() },
   ])
   const end = (): void => {
     if (log.state === 'part') setJumped(jumped + 1)
     setFollow(true)
+  }
+  const begin = (): void => {
+    setFollow(false)
+    if (log.first === 0) frame.current?.querySelector('.log')?.scrollTo({ top: 0 })
+    else void source.around(together ? { when: w.createdAt } : { line: 0 })
   }
   const raw = apiURL(workloadURL(w.project, w.name) + '/logs' + params(build ? { part: 'build' } : { attempt: String(attempt), task: String(task) }))
   const which = together ? 'all' : build ? 'build' : String(task)
   return (
     <div class="logs">
       <div class="toolbar">
-        {w.attempts.length > 1 && <label class="pick">Attempt <select value={attempt} onChange={(e) => setQuery({ attempt: e.currentTarget.value, task: together || build ? which : null, at: null, line: null, when: null })}>{w.attempts.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select></label>}
+        {w.attempts.length > 1 && <label class="pick">{phrase(T.$attemptIndex, { index: <select value={attempt} onChange={(e) => setQuery({ attempt: e.currentTarget.value, task: together || build ? which : null, at: null, line: null, when: null })}>{w.attempts.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select> })}</label>}
         {(total > 1 || built(w)) && <TaskChoice tasks={tasks} total={total} which={which} task={task} built={built(w)} />}
         <div class="filter log-search" role="search">
           <Icon name="search" />
-          <input ref={field} type="text" value={text} placeholder="Search the whole log, or /regular expression/" aria-label="Search the log" aria-invalid={text !== '' && (!what || found.error !== '')} title={found.error || undefined} spellcheck={false}
+          <input ref={field} type="text" value={text} placeholder={T.$searchTheWholeLogRegular} aria-label={T.$searchTheLog} aria-invalid={text !== '' && (!what || found.error !== '')} title={found.error || undefined} spellcheck={false}
             onInput={(e) => setText(e.currentTarget.value)}
             onKeyDown={(e) => {
               if (e.key === 'Enter') turn(e.shiftKey ? -1 : 1)
               else if (e.key === 'Escape') { setText(''); e.currentTarget.blur() } else return
               e.preventDefault()
             }} />
-          {text ? <span class="found" role="status">{!what || found.error ? 'no expression' : any ? `${foundAt < 0 ? '–' : count(foundAt + 1)} of ${count(found.hits.length)}${found.full ? '+' : ''}` : found.done ? 'nothing' : ''}{!found.done && ` ${Math.floor(found.part * 100)} %`}</span> : <Keys of="/" />}
+          {text ? <span class="found" role="status">{!what || found.error ? T.$invalidExpression : any ? phrase(T.$moreOfHitsMore2, { more: foundAt < 0 ? '–' : count(foundAt + 1), hits: count(found.hits.length), more2: found.full ? '+' : '' }) : found.done ? T.$none2 : ''}{!found.done && ` ${Math.floor(found.part * 100)} %`}</span> : <Keys of="/" />}
         </div>
         <div class="toolbar-end">
-          <Button icon="list" aria-label="Fold what repeats itself" aria-pressed={fold.value} onClick={() => (fold.value = !fold.value)} />
-          <Button icon="clock" aria-label="Times" aria-pressed={times.value} onClick={() => (times.value = !times.value)} />
-          <Button icon="wrap" aria-label="Wrap lines" aria-pressed={wrap.value} onClick={() => (wrap.value = !wrap.value)} />
-          {together ? <Together w={w} attempt={attempt} /> : <a class="button plain square" href={raw} download={`${w.name}-${build ? 'build' : `${attempt}-${task}`}.log`} aria-label="Download" title="Download"><Icon name="download" /></a>}
+          <Button icon="top" aria-label={T.$jumpToStart} onClick={begin} />
+          <Button icon="list" aria-label={T.$foldRepeatedLines} aria-pressed={fold.value} onClick={() => (fold.value = !fold.value)} />
+          <Button icon="clock" aria-label={T.$timestamps} aria-pressed={times.value} onClick={() => (times.value = !times.value)} />
+          <Button icon="wrap" aria-label={T.$wrapLines} aria-pressed={wrap.value} onClick={() => (wrap.value = !wrap.value)} />
+          {together ? <Together w={w} attempt={attempt} /> : <a class="button plain square" href={raw} download={`${w.name}-${build ? 'build' : `${attempt}-${task}`}.log`} aria-label={T.$download} title={T.$download}><Icon name="download" /></a>}
         </div>
       </div>
-      {log.state === 'error' && log.error ? (log.error.code === 'no_logs' ? <Empty icon="clock" title={build ? 'No image was built' : 'No output yet'}>{!build && <p>The task has not started. The overview says what it waits for.</p>}</Empty> : <Failure error={log.error} />)
-        : log.state === 'loading' ? <Loading what="Loading the log" rows={10} />
-          : log.lines.length === 0 && !log.open ? <Empty icon="list" title={log.state === 'ended' ? 'It wrote nothing' : 'Nothing yet'}>{log.state === 'following' && <p>Lines show here as they are written.</p>}</Empty>
+      {log.state === 'error' && log.error ? (log.error.code === 'no_logs' ? <Empty icon="clock" title={build ? T.$noImageWasBuilt : T.$noOutputYet}>{!build && <p>{T.$theTaskHasNotStartedThe}</p>}</Empty> : <Failure error={log.error} />)
+        : log.state === 'loading' ? <Loading what={T.$loadingTheLog} rows={10} />
+          : log.lines.length === 0 && !log.open ? <Empty icon="list" title={log.state === 'ended' ? T.$noOutput : T.$noOutputYet}>{log.state === 'following' && <p>{T.$newLinesAppearHereAsThey}</p>}</Empty>
             : (
-              <div class="log-frame">
+              <div class="log-frame" ref={frame}>
                 <LogView log={log} times={times.value} wrap={wrap.value} find={what} lines={rows} several={together} hit={hit} marked={at} open={(offset) => setOpened((have) => new Set([...have, offset]))} before={() => source.before()} after={() => void source.after()} follow={follow} setFollow={setFollow}
                   link={(l: Shown) => {
                     setQuery({ attempt: String(attempt), task: which, at: String(l.offset), when: together ? l.at : null, line: null })
-                    void copy(location.origin + location.pathname + '?' + place.peek().query, 'Link to the line copied')
+                    void copy(location.origin + location.pathname + '?' + place.peek().query, T.$copiedTheLinkToTheLine)
                   }} />
-                {!follow && log.state !== 'ended' && <Button class="to-end" icon="bottom" onClick={end}>{log.state === 'part' ? 'To the end' : 'Follow'}</Button>}
+                {!follow && log.state !== 'ended' && <Button class="to-end" icon="bottom" onClick={end}>{log.state === 'part' ? T.$jumpToEnd : T.$follow}</Button>}
                 <LogFoot n={log.lines.length} first={log.first} state={log.state} />
               </div>
             )}
@@ -156,8 +166,8 @@ export function Logs({ w, query }: { w: Workload; query: URLSearchParams }) {
 }
 
 function LogFoot({ n, first, state }: { n: number; first: number; state: string }) {
-  const said = { following: 'live', ended: 'ended', part: 'a part of the log' }[state] ?? ''
-  return <div class="log-foot"><span>{count(n)} lines{first > 0 ? ', earlier ones above' : ''}</span><span>{said}</span></div>
+  const said = { following: streamState.value === 'stale' ? T.$disconnectedLower : T.$live, ended: T.$endedLower, part: T.$partOfTheLog }[state] ?? ''
+  return <div class="log-foot"><span>{phrase(T.$nLinesMore, { n: count(n), more: first > 0 ? T.$earlierOnesAbove : '' })}</span><span>{said}</span></div>
 }
 
 /** Saves all tasks' output, which takes a while. */
@@ -168,13 +178,13 @@ function Together({ w, attempt }: { w: Workload; attempt: number }) {
   const save = async (): Promise<void> => {
     setBusy(true)
     try {
-      if (!(await download(w, attempt, abort.current.signal))) toast(`There is more than a file should have: this is its begin. All of it: muster logs ${named(w)}`, { bad: true })
+      if (!(await download(w, attempt, abort.current.signal))) toast(phrase(T.$theLogIsTooLargeForOneFile, { named: named(w) }), { bad: true })
     } catch (e) {
-      if (!abort.current.signal.aborted) complain(e, 'Not saved')
+      if (!abort.current.signal.aborted) complain(e, T.$couldNotSave)
     }
     setBusy(false)
   }
-  return <Button icon="download" aria-label="Download" aria-busy={busy} refused={busy ? 'It is being read' : undefined} onClick={() => void save()} />
+  return <Button icon="download" aria-label={T.$download} aria-busy={busy} refused={busy ? T.$downloading : undefined} onClick={() => void save()} />
 }
 
 /** Whether an image was built for it, which has a log. */
@@ -182,20 +192,20 @@ const built = (w: Workload): boolean => !!(w.spec as { build?: unknown } | undef
 
 function TaskChoice({ tasks, total, which, task, built }: { tasks: Workload['attempts'][number]['tasks']; total: number; which: string; task: number; built: boolean }) {
   const go = (v: string): void => setQuery({ task: v, at: null, line: null, when: null })
-  const all = total > 256 ? 'First 256 together' : 'All together'
+  const all = total > 256 ? T.$first256Merged : T.$allMerged
   if (total > 500) {
     return (
       <>
-        <label class="pick">Task <input type="number" min={0} max={total - 1} value={which === String(task) ? task : ''} placeholder={which} onChange={(e) => e.currentTarget.value && go(e.currentTarget.value)} /></label>
-        {[['all', all], ...(built ? [['build', 'Build']] : [])].map(([id, name]) => <Button key={id} aria-pressed={which === id} onClick={() => go(which === id ? String(task) : id!)}>{name}</Button>)}
+        <label class="pick">{phrase(T.$taskChoice, { choice: <input type="number" min={0} max={total - 1} value={which === String(task) ? task : ''} placeholder={which} onChange={(e) => e.currentTarget.value && go(e.currentTarget.value)} /> })}</label>
+        {[['all', all], ...(built ? [['build', T.$build]] : [])].map(([id, name]) => <Button key={id} aria-pressed={which === id} onClick={() => go(which === id ? String(task) : id!)}>{name}</Button>)}
       </>
     )
   }
   return (
-    <label class="pick">Task <select value={which} onChange={(e) => go(e.currentTarget.value)}>
+    <label class="pick">{phrase(T.$taskChoice, { choice: <select value={which} onChange={(e) => go(e.currentTarget.value)}>
       {total > 1 && <option value="all">{all}</option>}
-      {built && <option value="build">Build of the image</option>}
-      {tasks.map((t) => <option key={t.index} value={t.index}>{t.role} {t.index}{t.state === 'failed' ? ' (failed)' : ''}</option>)}
-    </select></label>
+      {built && <option value="build">{T.$imageBuild}</option>}
+      {tasks.map((t) => <option key={t.index} value={t.index}>{t.role} {t.index}{t.state === 'failed' ? T.$failed2 : ''}</option>)}
+    </select> })}</label>
   )
 }

@@ -2,10 +2,12 @@
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { plain, spans } from '../../../lib/ansi'
+import { exact, logTime } from '../../../lib/format'
 import { useWidth } from '../../../ui/basics'
 import { Icon } from '../../../ui/icons'
 import { ranges, type Shown } from './fold'
 import type { LogState } from './source'
+import { phrase, T } from '../../../texts'
 
 export const lineHeight = 20
 const spare = 30
@@ -133,7 +135,7 @@ export function LogView(p: Props) {
   const from = Math.max(0, lineAt(at, Math.floor(top / lineHeight), lines.length) - spare)
   const until = Math.min(lines.length, lineAt(at, Math.ceil((top + height) / lineHeight), lines.length) + spare + 1)
   return (
-    <div class="log" ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label="Output" aria-live="off" data-wrap={p.wrap || undefined}>
+    <div class="log" ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label={T.$output} aria-live="off" data-wrap={p.wrap || undefined}>
       <div class="log-lines" style={{ height: rows * lineHeight + 'px' }}>
         <div class="log-window" style={{ transform: `translateY(${rowOf(from) * lineHeight}px)` }}>
           {lines.slice(from, until).map((l) => (
@@ -151,13 +153,13 @@ function LogLine({ line, number, width, times, several, find, current, marked, l
   const who = line.ranks.length > 0 ? ranges(line.ranks) : String(line.task ?? 0)
   return (
     <div class="log-line" data-current={current || undefined} data-marked={marked || undefined}>
-      <button type="button" class="log-link" tabIndex={-1} aria-label={number ? `Link to line ${number}` : 'Link to this line'} onClick={() => link(line)}>
+      <button type="button" class="log-link" tabIndex={-1} aria-label={number ? phrase(T.$linkToLineNumber, { number }) : T.$linkToThisLine} onClick={() => link(line)}>
         {number ? String(number).padStart(width, ' ') : <Icon name="link" size={12} />}
       </button>
-      {several && <span class="log-rank" data-hue={line.ranks.length > 1 ? undefined : (line.task ?? 0) % 6} title={`Task ${who}`}>{who}</span>}
-      {times && <time class="log-time">{line.at.slice(11, 23)}</time>}
+      {several && <span class="log-rank" data-hue={line.ranks.length > 1 ? undefined : (line.task ?? 0) % 6} title={phrase(T.$taskChoice, { choice: who })}>{who}</span>}
+      {times && <time class="log-time" dateTime={line.at} title={`${exact(line.at)} · ${line.at.slice(0, 19)}Z`}>{logTime(line.at)}</time>}
       <span class="log-text">{(find && marks(line.text, find)) || spans(line.text).map((s, i) => (s.style ? <span key={i} class={s.style}>{s.text}</span> : s.text))}{' '}</span>
-      {line.times > 1 && <button type="button" class="log-times" aria-label={`Show all ${line.times} lines that say this`} title="Show all" onClick={() => open(line.offset)}>×{line.times}</button>}
+      {line.times > 1 && <button type="button" class="log-times" aria-label={phrase(T.$showAllTimesRepetitionsOf, { times: line.times })} title={T.$showAll} onClick={() => open(line.offset)}>×{line.times}</button>}
     </div>
   )
 }

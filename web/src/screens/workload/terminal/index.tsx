@@ -9,6 +9,7 @@ import { Button, Empty, Failure, sentence } from '../../../ui/basics'
 import { Icon } from '../../../ui/icons'
 import { copy } from '../../../ui/overlay'
 import { named } from '../../../work/acts'
+import { phrase, T } from '../../../texts'
 
 // The channels of a web socket, as package api has them.
 const stdin = 0
@@ -35,17 +36,17 @@ export function Terminal({ w, query }: { w: Workload; query: URLSearchParams }) 
     if (begun === null && running.length > 0 && chosen !== undefined) setBegun(chosen)
   }, [running.length > 0])
   if (task === undefined || (running.length === 0 && begun === null)) {
-    return <Empty icon="code" title="No task runs"><p>{w.endedAt ? 'It has ended. Restart it to look inside.' : 'A terminal can be opened once one does.'}</p></Empty>
+    return <Empty icon="code" title={T.$noTaskIsRunning}><p>{w.endedAt ? T.$theWorkloadHasEndedRestart : T.$aTerminalCanBeOpenedOnceA}</p></Empty>
   }
   const cli = `muster exec ${named(w)}${w.tasks.total > 1 ? ' --task ' + task : ''}`
   return (
     <>
       <div class="toolbar">
-        <label class="pick">Task <select value={task} onChange={(e) => { setBegun(Number(e.currentTarget.value)); setQuery({ task: e.currentTarget.value }) }}>
-          {!running.some((t) => t.index === task) && <option value={task}>{task} (does not run)</option>}
-          {running.slice(0, 2000).map((t) => <option key={t.index} value={t.index}>{t.role} {t.index}{t.node ? ' on ' + t.node : ''}</option>)}
-        </select></label>
-        <div class="toolbar-end"><Button aria-pressed={spoken.value} onClick={() => (spoken.value = !spoken.value)}>Screen reader</Button><Button icon="copy" onClick={() => void copy(cli)} title={cli}>Copy as a command</Button></div>
+        <label class="pick">{phrase(T.$taskChoice, { choice: <select value={task} onChange={(e) => { setBegun(Number(e.currentTarget.value)); setQuery({ task: e.currentTarget.value }) }}>
+          {!running.some((t) => t.index === task) && <option value={task}>{phrase(T.$taskNotRunning, { task })}</option>}
+          {running.slice(0, 2000).map((t) => <option key={t.index} value={t.index}>{t.role} {t.index}{t.node ? phrase(T.$onNode2, { node: t.node }) : ''}</option>)}
+        </select> })}</label>
+        <div class="toolbar-end"><Button aria-pressed={spoken.value} onClick={() => (spoken.value = !spoken.value)}>{T.$screenReaderMode}</Button><Button icon="copy" onClick={() => void copy(cli)} title={cli}>{T.$copyAsACommand}</Button></div>
       </div>
       <Session key={`${task}/${tries}/${spoken.value}`} w={w} task={task} again={() => setTries(tries + 1)} />
     </>
@@ -86,11 +87,11 @@ function Session({ w, task, again }: { w: Workload; task: number; again: () => v
   if (state.at === 'refused') return <Failure error={state.error} again={again} />
   return (
     <div class="terminal-frame" data-state={state.at}>
-      <div class="terminal-box" ref={box} role="group" aria-label={'Terminal of task ' + task} />
+      <div class="terminal-box" ref={box} role="group" aria-label={phrase(T.$terminalOfTaskTask, { task })} />
       <div class="terminal-foot" role="status">
-        {state.at === 'opening' ? <span class="muted">Opening …</span>
-          : state.at === 'open' ? <span class="muted"><Icon name="dot" size={10} class="terminal-on" /> Connected. It is let go when you leave this tab.</span>
-            : <><span>{state.at === 'ended' ? `The shell has ended with ${state.code}` : 'The connection was lost'}</span><Button icon="restart" onClick={again}>Open again</Button></>}
+        {state.at === 'opening' ? <span class="muted">{T.$opening}</span>
+          : state.at === 'open' ? <span class="muted">{phrase(T.$iconConnectedTheSession, { icon: <Icon name="dot" size={10} class="terminal-on" /> })}</span>
+            : <><span>{state.at === 'ended' ? phrase(T.$theShellExitedWithCodeCode, { code: state.code }) : T.$theConnectionWasLost}</span><Button icon="restart" onClick={again}>{T.$openAgain}</Button></>}
       </div>
     </div>
   )

@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/naming"
+	"github.com/musterhq/muster/internal/backend/kube/podstatus"
+	"github.com/musterhq/muster/internal/core"
+)
+
+// Namespace is that of a project, which is made where it is missing.
+func (p *Cluster) Namespace(ctx context.Context, project core.ProjectID) (string, error) {
+	if err := p.Sync(ctx); err != nil {
+		return "", err
+	}
+	name := p.Namespaces.Of(project)
+	return name, p.EnsureNamespace(ctx, name, project)
+}
+
+// Project is the one that a namespace belongs to: by its label, else by its
+// name. false: it is nobody's, or being deleted.
+func (p *Cluster) Project(ctx context.Context, namespace string) (core.ProjectID, bool, error) {
+	if err := p.Sync(ctx); err != nil {
+		return "", false, err
+	}
+	project, ok := p.Namespaces.ProjectOf(namespace)
+	return project, ok, nil
+}
+
+// EnsureNamespace makes the namespace where it is missing.
+func (p *Cluster) EnsureNamespace(ctx context.Context, name string, project core.ProjectID) error {
+	alive, known, whose, marked := p.Namespaces.State(name)
+	switch {
+	case known && !alive:
+		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s is being deleted; once it is gone it is made again", name)
+	case marked && whose != project:
+		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, naming.LabelProject, project)
+	case known:
+		return nil
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelManaged: naming.Managed, naming.LabelProject: string(project)}}}
+	made, err := p.Client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	switch {
+	case err == nil:
+		p.Namespaces.Seen(made)
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("namespace %s: %w", name, err)
+	}
+	return nil
+}

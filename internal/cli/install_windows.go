@@ -1,0 +1,5 @@
+package cli
+
+import "errors"
+
+func giveTo(string, string) error { return errors.ErrUnsupported }

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// serverFlags are the flags of muster server, which install writes into a unit.
+type serverFlags struct {
+	o                                         ServerOptions
+	level, cache, window, half, silence, rest string
+	monitor                                   monitorFlags
+}
+
+// register adds them to f.
+func (x *serverFlags) register(f *pflag.FlagSet) {
+	o := &x.o
+	x.monitor.flags(f)
+	f.StringVar(&o.Registry, "registry", os.Getenv("MUSTER_REGISTRY"), "where built images and published models go that name no target: HOST or HOST/PATH")
+	f.StringVar(&x.cache, "image-cache", "50Gi", "how much the cache of container images may hold; 0: no limit")
+	f.StringArrayVar(&o.Listen, "listen", nil, "also serve on this HOST:PORT; repeat for several")
+	f.StringSliceVar(&o.Backends, "backend", nil, "where work runs: local (this machine, the default), kube (a Kubernetes cluster), or both")
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that opens the cluster of --backend kube; by default the cluster that the server runs in, else $KUBECONFIG or ~/.kube/config")
+	f.StringVar(&o.KubeContext, "kube-context", "", "context in the kubeconfig; by default its current one")
+	f.StringArrayVar(&o.Clusters, "cluster", nil, "one more Kubernetes cluster, NAME=KUBECONFIG; its nodes are called NAME/NODE; repeat for several")
+	f.StringArrayVar(&o.TakeOver, "take-over", nil, "drive the cluster of this NAME (kube: that of --backend kube) although another server did, which must be gone for good; its pods go on, and are only counted")
+	f.StringVar(&o.KubeNamespaces, "kube-namespaces", "muster-", "a project's namespace is called this and the project's name, unless one has the label muster.dev/project=NAME")
+	f.StringVar(&o.KubeProgram, "kube-program-image", "", "image with this program at /muster, from which mpi workloads in clusters have their agent")
+	f.StringVar(&o.KubeRuntime, "kube-runtime-class", "", "runtime class of pods with GPUs; by default the cluster's own")
+	f.StringVar(&o.KubeReservation, "kube-reservation-image", "", "image with /bin/sh for the pods that hold GPUs which tasks share; by default busybox of Docker Hub")
+	f.BoolVar(&o.KubeMirror, "kube-mirror", true, "show workloads as objects in the cluster, and take those that are applied there; needs the resource definition in deploy/helm/muster/crds")
+	f.BoolVar(&o.LeaderElect, "leader-elect", false, "stand by while another server leads, and end when the lead is lost; by a lease in the cluster of --backend kube, else by the data directory")
+	f.StringVar(&o.LeaseName, "leader-elect-name", "muster", "name of the lease")
+	f.StringVar(&o.LeaseNamespace, "leader-elect-namespace", "", "its namespace; by default the server's own, else that of the kubeconfig's context")
+	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that clients over TCP must show; with it --listen may name any address, whose connections are not encrypted")
+	f.StringVar(&o.Advertise, "advertise", "", "URL at which tasks on other machines reach this server, to report progress and checkpoints: that of a --listen address, as they see it")
+	f.StringArrayVar(&o.Hosts, "ui-host", nil, "a name by which browsers may call this server, such as that of a proxy; repeat for several")
+	f.StringVar(&o.Probes, "probes", "", "serve /livez, /readyz and /metrics on this HOST:PORT to anyone, without a token")
+	f.StringVar(&o.SMTPServer, "smtp-server", "", "HOST:PORT of the server that takes mail for notifications; by default none is sent")
+	f.StringVar(&o.SMTPFrom, "smtp-from", "", "address that mail comes from")
+	f.StringVar(&o.SMTPUser, "smtp-user", "", "user at the mail server, with --smtp-password-file")
+	f.StringVar(&o.SMTPPasswordFile, "smtp-password-file", "", "file with the user's password")
+	f.BoolVar(&o.SMTPPlain, "smtp-plain", false, "let mail go unencrypted where the mail server offers no STARTTLS")
+	f.StringVar(&x.silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")
+	f.StringVar(&x.rest, "move-rest", "10m", "for how long work that has started is not moved elsewhere so that other work fits")
+	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
+	f.Float64Var(&o.PastWeight, "past-weight", 0, "how much past use counts where what nobody is guaranteed is divided; 0: not at all, 1: as much as weights")
+	f.StringVar(&x.window, "past-window", "7d", "how far back use counts")
+	f.StringVar(&x.half, "past-half-life", "0s", "use that is older by this counts half; 0s: whole until past-window")
+	f.StringVar(&x.level, "log-level", strings.ToLower(slog.LevelInfo.String()), "debug, info, warn or error")
+}
+
+// read checks them and completes the options.
+func (x *serverFlags) read() error {
+	if err := x.o.LogLevel.UnmarshalText([]byte(x.level)); err != nil {
+		return session.UsageError(fmt.Sprintf("--log-level: %q is not a level", x.level), "one of debug, info, warn, error")
+	}
+	size, err := spec.ParseQuantity(x.cache)
+	if err != nil || size < 0 {
+		return session.UsageError(fmt.Sprintf("--image-cache: %q is not a size", x.cache), "like 50Gi; 0 is without a limit")
+	}
+	x.o.Cache = size.Units()
+	if x.o.PastWeight < 0 {
+		return session.UsageError(fmt.Sprintf("--past-weight: %v is less than 0", x.o.PastWeight), "0 is off, 1 counts past use as much as weights")
+	}
+	for flag, d := range map[string]*time.Duration{"past-window": &x.o.PastWindow, "past-half-life": &x.o.PastHalfLife, "node-grace": &x.o.NodeGrace, "move-rest": &x.o.MoveRest} {
+		text := map[string]string{"past-window": x.window, "past-half-life": x.half, "node-grace": x.silence, "move-rest": x.rest}[flag]
+		parsed, err := spec.ParseDuration(text)
+		if err != nil {
+			return session.UsageError(fmt.Sprintf("--%s: %v", flag, err), "like 7d or 12h")
+		}
+		*d = time.Duration(parsed)
+	}
+	if x.o.NodeGrace < time.Second {
+		return session.UsageError(fmt.Sprintf("--node-grace: %v is less than 1s", x.o.NodeGrace), "5m is usual; what a node runs is run again elsewhere after it")
+	}
+	return x.monitor.read(&x.o.Monitor)
+}

@@ -1,0 +1,32 @@
+package cycle
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/internal/core/schedule/booking"
+	"github.com/musterhq/muster/internal/core/schedule/ledger"
+)
+
+// keepsOut reports whether j has room in p, and keeps out of it for the sake of
+// those who have a time to start: it needs nobody to make any.
+func (c *Pass) keepsOut(p *ledger.Pool, j *ledger.Job) bool {
+	if c.kept[j] == p {
+		return true
+	}
+	k := c.keptAlike(p, j)
+	return k != nil && k.Keeps == ledger.Room{Pool: p, Cycle: c.Id}
+}
+
+// keptAlike is the class of which all would be kept from p's room as j is, for
+// the sake of those who have a time to start, or nil. They are alike where none
+// of them leaves by itself, or would be made to, before somebody starts.
+func (c *Pass) keptAlike(p *ledger.Pool, j *ledger.Job) *ledger.Class {
+	l := j.JobClass
+	if l == nil || l.Class == nil || l.Class.Key.Own || l.Limited > 0 || len(j.Holds) > 0 || len(j.Options()) != 1 || c.St.Forgetful {
+		return nil
+	}
+	if slices.ContainsFunc(c.Booked[p], func(b *booking.Booking) bool { return b.J.Leaf == j.Leaf }) {
+		return nil
+	}
+	return l.Class
+}

@@ -1,3 +1,0 @@
-package spec
-
-func didYouMean(word string) string { return "did you mean " + word + "?" }

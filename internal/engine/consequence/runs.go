@@ -1,0 +1,105 @@
+package consequence
+
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/workload"
+)
+
+// The tasks of an array are independent. One that has to leave (for others, or
+// since its node is drained or lost) waits again while its siblings go on, and
+// is run again in the same attempt as soon as there is room. Each run is a task
+// of its own to backends and to the books: a record, a log, one charged span. The
+// last run of each index is what an attempt is at; those before are history.
+
+// comeBack lets tasks of an array wait again that had to leave. An array of
+// which nothing else is left to do or to wait for ends its attempt instead, and
+// waits as a whole; over says so. It must run inside change.
+func comeBack(tx *draft.Tx, d *draft.Draft) (over bool, err error) {
+	var left []*core.Task // that have just left
+	var lost *core.Task   // the first of those that nobody told to leave
+	others := workload.Total(d.W)
+	for _, t := range workload.SortedTasks(d.Tasks) {
+		switch {
+		case !t.State.Ended() || t.Again || d.W.TaskCanceled(t.ID.Index):
+			continue
+		case t.State != core.TaskSucceeded && (t.Leaving || decide.Survives(d.W.Spec, d.W.SystemFailures, workload.FailureOf(t))):
+			left = append(left, t)
+			if !t.Leaving && lost == nil {
+				lost = t
+			}
+		}
+		others--
+	}
+	others -= workload.WaitAgain(d.Tasks)
+	switch {
+	case len(left) > 0 && others == 0 && lost != nil:
+		return true, failed(tx, d, lost)
+	case len(left) > 0 && others == 0:
+		message := fmt.Sprintf("%d of its tasks had to leave; they are all that is left", len(left)+workload.WaitAgain(d.Tasks))
+		return true, End(tx, d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.W.Kind, d.W.Spec), Cause: d.W.Cause, Message: message}, draft.ActorControl)
+	}
+	for _, t := range left {
+		c := *t
+		c.Again = true
+		d.SetTask(c)
+		tx.State.Dirty = true
+	}
+	if lost != nil {
+		d.W.SystemFailures++ // one for all that were lost together
+		inReach(tx, d)
+	}
+	Curtailed(tx, d)
+	return false, nil
+}
+
+// inReach clears Unreachable where what was on silent nodes is given up.
+func inReach(tx *draft.Tx, d *draft.Draft) {
+	c := workload.Condition(d.W, lifecycle.Unreachable)
+	if c == nil || c.Cause != lifecycle.NodeSilent {
+		return
+	}
+	for _, t := range d.Tasks {
+		if n, ok := tx.State.Nodes[t.Node]; t.State.Held() && ok && !n.Ready {
+			return
+		}
+	}
+	d.Fact(lifecycle.Unreachable, false, tx.Now, "", "")
+}
+
+// Curtailed says of an array which of its tasks are missing.
+func Curtailed(tx *draft.Tx, d *draft.Draft) {
+	n := 0
+	for _, t := range d.Tasks {
+		n += core.Bit(t.Again || t.Leaving && t.State.Held())
+	}
+	d.Fact(lifecycle.Degraded, n > 0, tx.Now, lifecycle.TasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again when there is room", n, workload.Total(d.W)))
+}
+
+// Gives tells the tasks of an array that run on a node to leave, while others go
+// on. It must run inside change.
+func Gives(tx *draft.Tx, d *draft.Draft, on core.NodeID, why, actor string) error {
+	var going []*core.Task
+	for _, t := range workload.SortedTasks(d.Tasks) {
+		if t.Node == on && t.State.Held() && !t.Leaving {
+			going = append(going, t)
+		}
+	}
+	if len(going) == 0 {
+		return nil
+	}
+	if d.W.Phase == lifecycle.Running {
+		message := fmt.Sprintf("%d of its tasks leave: %s", len(going), why)
+		if err := tx.Step(d, lifecycle.Input{On: lifecycle.Scale, Cause: lifecycle.CauseDrain, Reason: lifecycle.ReasonScaled, Message: message}, actor); err != nil {
+			return err
+		}
+	}
+	for _, t := range going {
+		sendAway(tx, d, t)
+	}
+	return Conclude(tx, d)
+}

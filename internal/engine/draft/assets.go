@@ -1,0 +1,132 @@
+package draft
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/launch"
+	"github.com/musterhq/muster/internal/store"
+)
+
+// Secret returns a user's secret as the draft has it.
+func (tx *Tx) Secret(id core.SecretID) (core.Secret, bool) {
+	for i := range tx.Secrets {
+		if s := tx.Secrets[i]; s.User == id.User && s.Name == id.Name {
+			return s, true
+		}
+	}
+	if slices.Contains(tx.Gone, id) {
+		return core.Secret{}, false
+	}
+	s, ok := tx.State.secrets[id]
+	return s, ok
+}
+
+// SecretsExist refuses a document that names secrets which its user has not.
+func (tx *Tx) SecretsExist(doc *spec.Document, user string) error {
+	named, fields := launch.Secrets(doc)
+	check := func(field, name, typ string) error {
+		s, ok := tx.Secret(core.SecretID{User: user, Name: name})
+		switch {
+		case !ok:
+			return &Error{Code: CodeInvalid, Field: field, Message: fmt.Sprintf("%s has no secret %q", user, name), Hint: "muster secret create makes one, muster secret list shows what there is"}
+		case typ != "" && s.Type != typ:
+			return &Error{Code: CodeInvalid, Field: field, Message: fmt.Sprintf("secret %q is of type %s, not %s", name, s.Type, typ), Hint: "name a secret of type " + typ}
+		}
+		return nil
+	}
+	for i, u := range named {
+		typ := ""
+		if fields[i] == "pullSecret" {
+			typ = "docker"
+		}
+		if err := check(fields[i], u.Name, typ); err != nil {
+			return err
+		}
+	}
+	if b := doc.Build; b != nil && b.PushSecret != "" {
+		if err := check("build.pushSecret", b.PushSecret, "docker"); err != nil {
+			return err
+		}
+	}
+	if p := doc.Publish; p != nil && p.Secret != "" {
+		return check("publish.secret", p.Secret, "docker")
+	}
+	return nil
+}
+
+// Resolved refuses a document that still says less than it stands for: whoever
+// submits it has to take its assets first.
+func Resolved(doc *spec.Document) error {
+	if !doc.NamesAssets() {
+		return nil
+	}
+	return &Error{Code: CodeInvalid, Message: "the document names assets that were not taken", Hint: "submit it through the API, which takes them"}
+}
+
+// templated is what a draft changes of templates.
+type templated struct {
+	Put  []core.Template
+	Gone []core.TemplateID
+}
+
+func (e *State) loadTemplates(ctx context.Context) error {
+	all, err := e.D.Store.Templates(ctx)
+	if err != nil {
+		return fmt.Errorf("read templates: %w", err)
+	}
+	e.Templates = map[core.TemplateID]core.Template{}
+	for _, t := range all {
+		e.Templates[t.ID()] = t
+	}
+	return nil
+}
+
+// Template is one as the draft has it.
+func (tx *Tx) Template(id core.TemplateID) (core.Template, bool) {
+	if i := slices.IndexFunc(tx.Templated.Put, func(t core.Template) bool { return t.ID() == id }); i >= 0 {
+		return tx.Templated.Put[i], true
+	}
+	if slices.Contains(tx.Templated.Gone, id) {
+		return core.Template{}, false
+	}
+	t, ok := tx.State.Templates[id]
+	return t, ok
+}
+
+// Drop takes what the draft says of a template back.
+func (x *templated) Drop(id core.TemplateID) {
+	x.Put = slices.DeleteFunc(x.Put, func(t core.Template) bool { return t.ID() == id })
+	x.Gone = slices.DeleteFunc(x.Gone, func(g core.TemplateID) bool { return g == id })
+}
+
+// writeTemplates puts what changes of templates into the batch. Those of a
+// project go with it.
+func (tx *Tx) writeTemplates(b *store.Batch) {
+	for _, project := range b.DropProjects {
+		for id := range tx.State.Templates {
+			if id.Project == project {
+				tx.Templated.Drop(id)
+				tx.Templated.Gone = append(tx.Templated.Gone, id)
+			}
+		}
+	}
+	slices.SortFunc(tx.Templated.Gone, func(x, y core.TemplateID) int {
+		return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
+	})
+	b.Templates, b.DropTemplates = tx.Templated.Put, tx.Templated.Gone
+}
+
+// templatesWritten takes over what a commit has written.
+func (e *State) templatesWritten(x templated) {
+	for _, id := range x.Gone {
+		delete(e.Templates, id)
+	}
+	for _, t := range x.Put {
+		e.Templates[t.ID()] = t
+	}
+}

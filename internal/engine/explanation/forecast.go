@@ -1,0 +1,69 @@
+package explanation
+
+import (
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/estimate"
+	"github.com/musterhq/muster/internal/engine/planner"
+)
+
+// Forecast asks when all that wait start.
+func Forecast() draft.Command[*Study] {
+	return func(tx *draft.Tx) (*Study, error) {
+		s := &Study{now: tx.Now, w: &core.Workload{}, in: tx.State.Insight}
+		planner.Sync(tx)
+		planner.Ends(tx)
+		s.copyOf(tx)
+		return s, nil
+	}
+}
+
+// Foresee works a forecast out. It changes nothing but what has been told. Where
+// the scheduler fails at it nothing is told.
+func (s *Study) Foresee() {
+	f := s.copy.Safely("", func() {
+		spans, _ := s.spans()
+		s.foresee(spans)
+	})
+	if f != nil {
+		s.failed(f)
+	}
+}
+
+// foresee is when all that wait start, corrected by past misses. Every place that
+// tells of a start has it from here. What is told is remembered, to be told again
+// and to be compared with what comes; not so for what is not submitted.
+func (s *Study) foresee(spans map[core.WorkloadID]forecast.Span) map[core.WorkloadID]forecast.Span {
+	now := s.now.UnixMilli()
+	out := forecast.OfAll(s.copy, s.draws(now, spans))
+	for id, j := range s.jobs {
+		w, raw := s.live[id], out[id]
+		if w == nil || len(j.Held) > 0 {
+			continue
+		}
+		classes := estimate.Likenesses(w, j.Promised)
+		span := s.in.Score.Correct(classes, now, raw)
+		if out[id] = span; s.dry {
+			continue
+		}
+		s.in.Score.Said(id, estimate.Said{At: now, Raw: raw, Told: span, Classes: classes})
+		s.in.Score.Tell(id, now, span)
+	}
+	return out
+}
+
+// agree makes a forecast of one say what the forecast for all does.
+func (s *Study) agree(f *forecast.Forecast, all map[core.WorkloadID]forecast.Span) {
+	if f.Simple || f.Relieved {
+		return // by another way than by known ends
+	}
+	if mine := all[s.w.ID]; mine.Likely > 0 {
+		f.Span = mine
+	}
+	for id, span := range all {
+		if span.Likely > 0 {
+			f.Starts[id] = span.Likely
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package submission
+
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine/consequence"
+	"github.com/musterhq/muster/internal/engine/draft"
+)
+
+// HoldRequest keeps a workload from being queued, or lets it go again.
+type HoldRequest struct {
+	Ref     draft.Ref
+	Actor   string
+	Message string
+}
+
+// Hold keeps a workload that waits from being queued until it is released. What is
+// held is Inadmissible: that is what a workload is whose queue is closed, and this
+// one's is closed to it. A check, as of what waits for others, would not do, as
+// there is no way back from Queued to Reviewing. What is on its way to its queue
+// (reviews, builds, waits for another try) goes that way, and stops before it.
+func Hold(r HoldRequest) draft.Command[*core.Workload] {
+	return func(tx *draft.Tx) (*core.Workload, error) {
+		d, err := tx.Find(r.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if w := d.W; !w.Phase.Unstarted() {
+			hint := "muster preempt " + w.Name + " takes its resources back, and muster stop " + w.Name + " ends it"
+			if w.Phase.End() {
+				hint = "it has ended already"
+			}
+			return nil, &draft.Error{Code: draft.CodeIllegal, Message: fmt.Sprintf("%s is %s; only what waits can be held", w.Name, w.Phase), Hint: hint}
+		}
+		if h := d.W.Hold; h != nil {
+			return nil, &draft.Error{Code: draft.CodeConflict, Message: fmt.Sprintf("%s is %s already", d.W.Name, consequence.HeldNote(h)), Hint: "muster release " + d.W.Name + " lets it go"}
+		}
+		err = tx.Change(d, func() error {
+			d.W.Hold = &core.Hold{By: r.Actor, Message: r.Message, At: tx.Now}
+			if !d.W.Phase.InQueue() {
+				return nil
+			}
+			return tx.Step(d, lifecycle.Input{On: lifecycle.QueueClosed, Reason: lifecycle.ReasonHeld, Message: consequence.HeldNote(d.W.Hold)}, r.Actor)
+		})
+		return d.W, err
+	}
+}
+
+// Release lets a workload go that is held.
+func Release(r HoldRequest) draft.Command[*core.Workload] {
+	return func(tx *draft.Tx) (*core.Workload, error) {
+		d, err := tx.Find(r.Ref)
+		if err != nil {
+			return nil, err
+		}
+		if d.W.Hold == nil {
+			return nil, &draft.Error{Code: draft.CodeConflict, Message: fmt.Sprintf("%s is %s, and nobody holds it", d.W.Name, d.W.Phase), Hint: "muster why " + d.W.Name + " says what it waits for"}
+		}
+		err = tx.Change(d, func() error {
+			d.W.Hold = nil
+			if d.W.Phase != lifecycle.Inadmissible {
+				return nil
+			}
+			if why, _ := consequence.Closed(tx, d.W.Project); why != consequence.QueueOpen {
+				return consequence.CloseAnew(tx, d)
+			}
+			if err := tx.Step(d, lifecycle.Input{On: lifecycle.QueueOpen, Message: "released by " + r.Actor + consequence.More(r.Message)}, r.Actor); err != nil {
+				return err
+			}
+			return consequence.StartEmpty(tx, d)
+		})
+		return d.W, err
+	}
+}

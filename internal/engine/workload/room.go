@@ -1,0 +1,100 @@
+package workload
+
+import (
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// Waiting reports whether the scheduler has something to place for w: all of
+// it, or further tasks of a running array, service or elastic gang.
+func Waiting(w *core.Workload, tasks map[int]*core.Task) bool {
+	switch p := w.Phase; {
+	case p == lifecycle.Queued:
+		return w.AskAt.IsZero()
+	case p == lifecycle.Reserved:
+		return !ChecksOpen(w, AtReservation)
+	case p.Active():
+		if !w.AskAt.IsZero() {
+			return false // the backend has just refused more of it
+		}
+		return Grows(w) && Room(w, tasks) > 0 || w.Spec.Elastic() && p == lifecycle.Running && MissingRanks(w, tasks) > 0
+	default:
+		return false
+	}
+}
+
+// Grows reports whether w gets further tasks while it runs.
+func Grows(w *core.Workload) bool { return w.Spec.Array != nil || w.Kind.Replicated() }
+
+// Numbered reports whether the tasks of w get ever new indexes.
+func Numbered(w *core.Workload) bool { return w.Kind.Replicated() || w.Spec.Elastic() }
+
+// Room is how many further tasks of an array or replicas may be placed now.
+func Room(w *core.Workload, tasks map[int]*core.Task) int {
+	if w.Kind.Replicated() {
+		return replicasMissing(w, tasks)
+	}
+	left := Total(w)
+	for i, t := range tasks {
+		left -= core.Bit(!t.Again && !w.TaskCanceled(i))
+	}
+	if p := w.Spec.Array.Parallelism; p > 0 {
+		active := 0
+		for _, t := range tasks {
+			if t.State.Held() {
+				active++
+			}
+		}
+		left = min(left, p-active)
+	}
+	return max(left, 0)
+}
+
+// Total is how many tasks the present attempt has to run.
+func Total(w *core.Workload) int {
+	if todo := w.Attempts[len(w.Attempts)-1].Todo; todo != nil {
+		return len(todo)
+	}
+	return w.Spec.Size()
+}
+
+// NextIndexes returns the indexes of the first n tasks that have not been placed in
+// the present attempt, or had to leave.
+func NextIndexes(w *core.Workload, tasks map[int]*core.Task, n int) []int {
+	if Numbered(w) {
+		first := w.Attempts[len(w.Attempts)-1].Next
+		out := make([]int, n)
+		for i := range out {
+			out[i] = first + i
+		}
+		return out
+	}
+	todo := w.Attempts[len(w.Attempts)-1].Todo
+	var out []int
+	for i := 0; i < Total(w) && len(out) < n; i++ {
+		index := i
+		if todo != nil {
+			index = todo[i]
+		}
+		if t := tasks[index]; t == nil || t.Again {
+			out = append(out, index)
+		}
+	}
+	return out
+}
+
+// Unfinished is what an array's next attempt has to do.
+func Unfinished(w *core.Workload, tasks map[int]*core.Task) []int {
+	todo := w.Attempts[len(w.Attempts)-1].Todo
+	out := []int{}
+	for i := range Total(w) {
+		index := i
+		if todo != nil {
+			index = todo[i]
+		}
+		if t := tasks[index]; t == nil || t.State != core.TaskSucceeded {
+			out = append(out, index)
+		}
+	}
+	return out
+}

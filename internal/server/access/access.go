@@ -1,0 +1,210 @@
+// Package access says who may come in, by which way, and who it is that asks: by
+// sockets, tokens, and sessions of browsers; and how many may hold a connection.
+package access
+
+import (
+	"context"
+	"crypto/subtle"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os/user"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/server/problem"
+)
+
+// Guard lets requests in, or says why not.
+type Guard struct {
+	version  string // told with sessions
+	token    string
+	tasks    string // socket
+	mac      func(purpose string) string
+	sessions *sessions
+	address  func() (string, error)
+	hosts    map[string]bool
+	origins  *http.CrossOriginProtection
+}
+
+// Config is what a Guard needs.
+type Config struct {
+	Version    string
+	Token      string                      // must be shown by whoever comes over TCP; empty: TCP is refused
+	TaskSocket string                      // at which only tasks with their tokens are heard; empty: there is none
+	MAC        func(purpose string) string // makes the tokens of tasks and signs sessions; nil: there are none
+	LoggedOut  string                      // file of the browsers that have logged out; empty: nowhere
+	Address    func() (string, error)      // at which browsers of this machine reach the server; nil: none but what is served anyway
+	Hosts      []string                    // names by which browsers may call the server
+	Clock      func() time.Time
+	Log        *slog.Logger
+}
+
+// New returns a guard.
+func New(c Config) *Guard {
+	g := &Guard{version: c.Version, token: c.Token, tasks: c.TaskSocket, mac: c.MAC, address: c.Address, hosts: map[string]bool{}, origins: http.NewCrossOriginProtection()}
+	g.sessions = newSessions(c.MAC, c.Token, c.Clock, newLoggedOut(c.LoggedOut, c.Log, c.Clock))
+	for _, h := range c.Hosts {
+		g.hosts[strings.ToLower(h)] = true
+	}
+	return g
+}
+
+// Admit lets a request in, with who asks in its context, or says why not. done is
+// called when it has been answered.
+func (s *Guard) Admit(r *http.Request) (in *http.Request, done func(), p *api.Problem) {
+	task, p := s.taskOf(r)
+	var v *visit
+	if p == nil && task == nil {
+		v, p = s.authenticate(r)
+	}
+	if p != nil {
+		return nil, nil, p
+	}
+	done = func() {}
+	if task != nil {
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, task))
+	}
+	if v != nil { // what it follows ends when it logs out
+		var ctx context.Context
+		ctx, done = s.sessions.ended.during(r.Context(), v)
+		r = r.WithContext(context.WithValue(ctx, visitKey{}, v))
+	}
+	return r, done, nil
+}
+
+// peer is who is at the other end of a connection.
+type peer struct {
+	uid  int
+	unix bool
+}
+
+type peerKey struct{}
+
+// WithPeer notes who opened a connection: on a unix socket the kernel says so.
+// Nobody is known at the socket for tasks, which anyone may open.
+func (s *Guard) WithPeer(ctx context.Context, c net.Conn) context.Context {
+	c = plainConn(c)
+	p := peer{uid: -1}
+	if uc, ok := c.(*net.UnixConn); ok && (s.tasks == "" || uc.LocalAddr().String() != s.tasks) {
+		p.unix = true
+		if raw, err := uc.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) {
+				if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+					p.uid = int(cred.Uid)
+				}
+			})
+		}
+	}
+	return context.WithValue(ctx, peerKey{}, p)
+}
+
+// open are the paths that anyone who reaches the server may read.
+var open = map[string]bool{"/healthz": true, "/livez": true, "/readyz": true, "/version": true}
+
+// authenticate refuses whoever comes over TCP without the token or a browser's
+// session. The unix socket's file mode is its guard.
+func (s *Guard) authenticate(r *http.Request) (*visit, *api.Problem) {
+	p, ok := r.Context().Value(peerKey{}).(peer)
+	if ok && p.unix || open[r.URL.Path] {
+		return nil, nil
+	}
+	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if s.token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1 {
+		return nil, nil
+	}
+	logsIn := r.URL.Path == sessionPath && r.Method == http.MethodPost
+	v := s.sessions.read(r)
+	if v == nil && !logsIn && !isPage(r.URL.Path) {
+		return nil, problem.New(http.StatusUnauthorized, "unauthenticated", "this address needs a token", "send Authorization: Bearer with the content of the file 'token' in the server's data directory; browsers are let in by muster ui")
+	}
+	// From here on it is a browser, or may as well be one.
+	if refused := s.browses(r); refused != nil {
+		return nil, refused
+	}
+	return v, nil
+}
+
+// browses refuses what a page of somebody else has a browser send: under a name
+// that is not ours, as after DNS rebinding, or from another origin. That the
+// cookie is SameSite is not enough: to that rule all ports of a machine are one
+// site.
+func (s *Guard) browses(r *http.Request) *api.Problem {
+	if !s.named(r.Host) {
+		return problem.New(http.StatusMisdirectedRequest, "forbidden", "this server is not known as "+strconv.Quote(r.Host), "open it by its address, or start it with --ui-host NAME")
+	}
+	foreign := problem.New(http.StatusForbidden, "forbidden", "the request comes from a page of another origin", "only the server's own pages may send it")
+	switch site := r.Header.Get("Sec-Fetch-Site"); {
+	case isPage(r.URL.Path) && r.Method == http.MethodGet: // links to pages may be anywhere; without a cookie they say nothing
+	case site != "" && site != "same-origin" && site != "none":
+		return foreign
+	case s.origins.Check(r) != nil, opensSocket(r) && !fromHere(r):
+		return foreign
+	}
+	return nil
+}
+
+// opensSocket reports whether a request asks for a web socket, which is a GET
+// that can do anything.
+func opensSocket(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// fromHere reports whether a request comes from a page of this server, or from
+// no page at all: browsers always say from which when they open a web socket.
+func fromHere(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+}
+
+// named reports whether a Host header means this server: an address, which
+// nobody can rebind, this machine, or a name that the operator has given.
+func (s *Guard) named(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	return net.ParseIP(host) != nil || host == "localhost" || strings.HasSuffix(host, ".localhost") || s.hosts[host]
+}
+
+// users are the names of those who have come over a socket, by uid.
+var users sync.Map
+
+// User names who sent a request; over TCP the token stands for the owner.
+func User(ctx context.Context) string {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		return v.user
+	}
+	p, ok := ctx.Value(peerKey{}).(peer)
+	if !ok || p.uid < 0 {
+		return "token"
+	}
+	if name, ok := users.Load(p.uid); ok {
+		return name.(string)
+	}
+	name := strconv.Itoa(p.uid)
+	if u, err := user.LookupId(name); err == nil {
+		name = u.Username
+	}
+	users.Store(p.uid, name)
+	return name
+}
+
+// Actor is who sent a request, as the history of workloads has it.
+func Actor(ctx context.Context) string { return "user:" + User(ctx) }
+
+// PagesAt is where the pages are. Any path below it that is no file is the page
+// itself, which looks at the address.
+const PagesAt = "/ui/"
+
+func isPage(p string) bool { return p == "/" || p == "/ui" || strings.HasPrefix(p, PagesAt) }

@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/report"
+)
+
+// Node is the API's form of a node, with what is held of it.
+func Node(n report.NodeState) api.Node {
+	out := api.Node{
+		Name: string(n.ID), Backend: n.Backend, Pool: n.Pool, Labels: n.Labels, Ready: n.Ready, Message: n.Message, Tasks: n.Tasks,
+		Cordoned: n.Cordon, Draining: n.Drain, CutOff: n.CutOff, Note: n.Note,
+		CPU: api.Amount{Total: n.CPU, Used: n.UsedCPU}, Memory: api.Amount{Total: n.Memory, Used: n.UsedMemory}, Devices: []api.Device{},
+	}
+	for _, t := range n.Taints {
+		out.Taints = append(out.Taints, api.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
+	}
+	for name, total := range n.Extra {
+		if spec.ExtendedName(name) == nil {
+			if out.Extended == nil {
+				out.Extended = map[string]api.Amount{}
+			}
+			out.Extended[name] = api.Amount{Total: int64(total), Used: int64(n.Others.Extra[name] + n.Counted[name])}
+		}
+	}
+	for _, d := range n.Devices {
+		used := n.Milli[d.ID]
+		out.GPU.Total += 1000
+		out.GPU.Used += int64(used)
+		out.Devices = append(out.Devices, api.Device{ID: d.ID, Index: d.Index, Product: d.Product, Memory: d.Memory, Fake: d.Fake, Healthy: d.Healthy, Used: used})
+	}
+	return out
+}
+
+// Cluster is the API's form of all nodes, pools and projects.
+func Cluster(st *report.ClusterState, now time.Time) api.Cluster {
+	out := api.Cluster{Nodes: []api.Node{}, Pools: PoolsOf(st), Projects: []api.Project{}, Running: st.Holding, Waiting: st.Waiting, At: api.Time(now)}
+	for _, n := range st.Nodes {
+		out.Nodes = append(out.Nodes, Node(n))
+	}
+	tree := TreeOf(st.Projects)
+	for _, p := range st.Projects {
+		out.Projects = append(out.Projects, Project(p, tree))
+	}
+	return out
+}

@@ -1,0 +1,133 @@
+package workloads
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/request"
+	"github.com/musterhq/muster/internal/store"
+)
+
+func (s *routes) selfRoutes() {
+	tags := []string{"self"}
+	huma.Register(s.api, huma.Operation{
+		OperationID: "self", Method: http.MethodGet, Path: access.SelfPath, Summary: "The workload of the task that asks", Tags: tags,
+	}, func(ctx context.Context, _ *struct{}) (*workloadOutput, error) {
+		c, w, err := s.itself(ctx)
+		switch {
+		case err != nil:
+		case w.Phase == lifecycle.Deleted:
+			err = store.ErrNotFound
+		case c.Attempt != w.Attempt || w.Phase.End():
+			err = problem.New(http.StatusForbidden, "forbidden", fmt.Sprintf("attempt %d of %s is over, and with it what its token opens", c.Attempt, w.Name), "its tasks should end")
+		}
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return s.answer(ctx, w, http.StatusOK)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "report", Method: http.MethodPost, Path: access.SelfPath + "/report", Summary: "Say how far the workload of the task that asks has come", Tags: tags, DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *struct{ Body api.Report }) (*struct{}, error) {
+		r := in.Body
+		return s.tell(ctx, submission.Told{Progress: &core.Progress{Step: r.Step, Total: r.Total, Metrics: r.Metrics, Message: r.Message, Task: r.Task}})
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "report-checkpoint", Method: http.MethodPost, Path: access.SelfPath + "/checkpoint", Summary: "Say from where the workload of the task that asks can go on", Tags: tags, DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *struct{ Body api.NewCheckpoint }) (*struct{}, error) {
+		return s.tell(ctx, submission.Told{Checkpoint: &core.Checkpoint{Path: in.Body.Path, Step: in.Body.Step}})
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "change-own-metadata", Method: http.MethodPatch, Path: access.SelfPath + "/metadata", Summary: "Merge into the metadata of the workload of the task that asks; null takes a key away", Tags: tags, DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *struct {
+		Body map[string]json.RawMessage `contentType:"application/merge-patch+json"`
+	}) (*struct{}, error) {
+		return s.tell(ctx, submission.Told{Metadata: in.Body})
+	})
+	huma.Register(s.api, request.Matched(huma.Operation{
+		OperationID: "change-metadata", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}/metadata", Tags: []string{"workloads"},
+		Summary: "Merge into the metadata of a workload; null takes a key away",
+	}), func(ctx context.Context, in *struct {
+		request.Named
+		Body map[string]json.RawMessage `contentType:"application/merge-patch+json"`
+	}) (*workloadOutput, error) {
+		return s.act(ctx, &in.Named, func(r draft.Ref) draft.Command[*core.Workload] {
+			return submission.Tell(submission.Told{Ref: r, Attempt: -1, Metadata: in.Body})
+		})
+	})
+	huma.Register(s.api, request.Matched(huma.Operation{
+		OperationID: "change-workload", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}", Tags: []string{"workloads"},
+		Summary: "Change priority and limits of a workload that has not ended: a JSON merge patch of its document, with " + strings.Join(amendable, ", "),
+	}), func(ctx context.Context, in *struct {
+		request.Named
+		Body map[string]any `contentType:"application/merge-patch+json"`
+	}) (*workloadOutput, error) {
+		return s.act(ctx, &in.Named, func(r draft.Ref) draft.Command[*core.Workload] {
+			return submission.Amend(submission.Amendment{Ref: r, Change: func(d *spec.Document) (*spec.Document, error) { return amended(d, in.Body) }})
+		})
+	})
+}
+
+// itself is the workload of the task that asks.
+func (s *routes) itself(ctx context.Context) (*access.TaskCaller, *core.Workload, error) {
+	c, ok := access.CallerOf(ctx)
+	if !ok {
+		return nil, nil, problem.New(http.StatusForbidden, "forbidden", access.SelfPath+" is for tasks, which have a token of their own", "name the workload: /v1/projects/PROJECT/workloads/NAME")
+	}
+	w, err := s.Store.Workload(ctx, c.ID)
+	return c, w, err
+}
+
+func (s *routes) tell(ctx context.Context, t submission.Told) (*struct{}, error) {
+	c, _, err := s.itself(ctx)
+	if err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
+	t.Ref, t.Attempt = draft.Ref{ID: c.ID}, c.Attempt
+	if err := s.Control.Apply(ctx, submission.Tell(t)); err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
+	return nil, nil
+}
+
+// amendable are the fields of a document that may change while it lives.
+var amendable = spec.LiveFields()
+
+// amended is a document after a merge patch of what may change.
+func amended(d *spec.Document, patch map[string]any) (*spec.Document, error) {
+	may := map[string]bool{}
+	for _, name := range amendable {
+		may[name] = true
+	}
+	if len(patch) == 0 {
+		return nil, problem.BadRequest("body", "says nothing to change", "name one of "+strings.Join(amendable, ", "))
+	}
+	for name := range patch {
+		if !may[name] {
+			return nil, problem.BadRequest(name, "does not change while a workload lives", "what does: "+strings.Join(amendable, ", ")+"; for the rest submit a new one")
+		}
+	}
+	m, err := request.RecordOf(d)
+	if err != nil {
+		return nil, err
+	}
+	delete(m, "namePrefix") // its name has been made
+	text, err := json.Marshal(request.Merge(m, patch))
+	if err != nil {
+		return nil, err
+	}
+	return spec.Load(text)
+}

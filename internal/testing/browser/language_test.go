@@ -1,0 +1,35 @@
+package browser_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// The pages are in the first language of the browser's that there is, until one is
+// chosen; the choice is kept.
+func TestThePagesAreInTheLanguageOfTheBrowser(t *testing.T) {
+	w := newWorld(t)
+	g := w.newPage(1280, 800)
+	g.must(g.Call("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": `Object.defineProperty(navigator, 'languages', { get: () => ['fr', 'de-AT', 'en'] })`}))
+	link := w.link()
+	w.url = link[:strings.Index(link, "/ui/")]
+	g.must(g.Open(link))
+	in := func(language, queue string) {
+		t.Helper()
+		g.until(`document.documentElement.lang === '` + language + `' && [...document.querySelectorAll('.nav a')].some(e => e.innerText === '` + queue + `')`)
+	}
+	choose := func(menu, language string) {
+		t.Helper()
+		g.click(`[aria-label="` + menu + `"]`)
+		g.clickText(".menu button", language)
+	}
+	in("de", "Warteschlange")
+	choose("Sprache und Statuswörter", "English")
+	in("en", "Queue")
+	g.visit("queue")
+	in("en", "Queue")
+	choose("Language and status words", "As the browser")
+	in("de", "Warteschlange")
+	g.visit("overview")
+	g.shows("Letzte Fehlschläge")
+}
