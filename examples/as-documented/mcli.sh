@@ -28,7 +28,8 @@ until_is "$RUN" 'Failed (1)'
 mcli get runs
 mcli describe run "$RUN" | grep -q 'Run failed with exit code 1'
 mcli logs "$RUN" --failed | grep -q 'node 1 fails'
-mcli logs "$RUN" --rank 0 | grep -q 'hello from node 0'
+mcli logs "$RUN" --rank 1 | grep -q 'hello from node 1'
+mcli logs "$RUN" --rank 0 # which may have been ended before it said anything
 
 # It is run again from its beginning, under the same name.
 mcli run -r "$RUN"

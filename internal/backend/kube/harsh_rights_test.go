@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -261,5 +262,49 @@ func throttled(t *testing.T, h *harsh) {
 	h.runs(p, a.ID)
 	if busy.left != 0 {
 		t.Errorf("%d answers were not asked for", busy.left)
+	}
+}
+
+// slow keeps the answers to requests that create pods back until it may let
+// them go. What the watch tells meanwhile is not kept.
+type slow struct {
+	http.RoundTripper
+	free <-chan struct{}
+}
+
+func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	w, err := s.RoundTripper.RoundTrip(r)
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/pods") {
+		<-s.free
+	}
+	return w, err
+}
+
+// answersLate: what a pod was like when it was made is not believed of one that
+// has been seen to run since.
+func answersLate(t *testing.T, h *harsh) {
+	free := make(chan struct{})
+	let := sync.OnceFunc(func() { close(free) })
+	defer let()
+	p := h.open(func(c *rest.Config) {
+		c.Wrap(func(rt http.RoundTripper) http.RoundTripper { return &slow{RoundTripper: rt, free: free} })
+	})
+	h.c.Kubectl(t, "create", "namespace", h.space())
+	h.c.Kubectl(t, "label", "namespace", h.space(), "muster.dev/project="+h.project)
+	a := h.task("quick", 0)
+	started := make(chan error, 1)
+	go func() { started <- p.Start(t.Context(), []backend.Assignment{a}) }()
+	h.runs(p, a.ID)
+	let()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	all, err := p.Observe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(all, func(o backend.Observation) bool { return o.ID == a.ID })
+	if i < 0 || all[i].State != core.TaskRunning {
+		t.Errorf("after the answer, of %d tasks, it is %+v, want running", len(all), all[max(i, 0)])
 	}
 }

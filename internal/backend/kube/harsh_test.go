@@ -44,6 +44,7 @@ func TestAClusterThatIsHarsh(t *testing.T) {
 		"nodes may not be watched":       watchForbidden,
 		"credentials expire":             credentialsExpire,
 		"the API server throttles":       throttled,
+		"answers come late":              answersLate,
 		"labels are edited":              labelsEdited,
 		"a pod is copied":                podCopied,
 		"pods are deleted by others":     deletedByOthers,

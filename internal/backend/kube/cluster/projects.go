@@ -48,7 +48,7 @@ func (p *Cluster) EnsureNamespace(ctx context.Context, name string, project core
 	made, err := p.Client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		p.Namespaces.Seen(made)
+		p.Namespaces.Made(made)
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("namespace %s: %w", name, err)
 	}

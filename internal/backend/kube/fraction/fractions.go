@@ -84,8 +84,12 @@ func (h *hold) changed() {
 	h.wake = make(chan struct{})
 }
 
-// Seen takes over what a pod is like; false: it is no reservation.
-func (s *Fractions) Seen(pod *corev1.Pod) bool {
+// Seen takes over what the watch tells a pod is like; false: it is no reservation.
+func (s *Fractions) Seen(pod *corev1.Pod) bool { return s.takeOver(pod, true) }
+
+// takeOver is what follows from what a pod is like. The answer to its creation is
+// not believed where the watch was faster: that has told as much, or more.
+func (s *Fractions) takeOver(pod *corev1.Pod, watched bool) bool {
 	at, ok := s.slotOf(pod)
 	if !ok {
 		return false
@@ -95,6 +99,9 @@ func (s *Fractions) Seen(pod *corev1.Pod) bool {
 	defer s.Mu.Unlock()
 	h := s.slot(at)
 	if was, ok := h.pods[pod.UID]; ok {
+		if !watched {
+			return true
+		}
 		if was.state == leaving { // what a cache tells late does not bring it back
 			r.state = leaving
 		}

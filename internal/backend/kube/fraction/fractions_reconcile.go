@@ -176,7 +176,7 @@ func (s *Fractions) create(ctx context.Context, at Slot, number int) error {
 	case err != nil:
 		return err
 	}
-	s.Seen(pod)
+	s.takeOver(pod, false)
 	return nil
 }
 

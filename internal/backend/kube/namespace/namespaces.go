@@ -53,11 +53,26 @@ func (n *Namespaces) before(a, b string) bool {
 	return a < b
 }
 
-// Seen takes over what a namespace is like, and returns the namespaces whose pods
-// may be of other projects than before.
+// Made takes over the answer to the creation of a namespace, unless the watch was
+// faster: that has told as much, or more.
+func (n *Namespaces) Made(ns *corev1.Namespace) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, told := n.there[ns.Name]; !told {
+		n.takeOver(ns)
+	}
+}
+
+// Seen takes over what the watch tells a namespace is like, and returns the
+// namespaces whose pods may be of other projects than before.
 func (n *Namespaces) Seen(ns *corev1.Namespace) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	return n.takeOver(ns)
+}
+
+// takeOver is what follows from what a namespace is like. The lock is held.
+func (n *Namespaces) takeOver(ns *corev1.Namespace) []string {
 	before, more := n.project[ns.Name], n.further[ns.Name]
 	n.drop(ns.Name)
 	n.there[ns.Name], n.labels[ns.Name] = ns.DeletionTimestamp == nil, ns.Labels

@@ -389,7 +389,7 @@ func TestStreamsGiveWayToStarts(t *testing.T) {
 		p.tell(ids[i], podAt(i, stage))
 	}
 	wholeLog(t, p, ids[3])
-	r, err := p.logs.Open(t.Context(), ids[1], backend.LogOptions{Follow: true})
+	r, err := p.logs.Open(t.Context(), ids[1], backend.LogOptions{Follow: true, Tail: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

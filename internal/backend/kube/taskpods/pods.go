@@ -5,6 +5,7 @@ package taskpods
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"github.com/musterhq/muster/internal/backend"
@@ -33,6 +34,7 @@ type Pods struct {
 	Groups  *podgroup.Groups
 	Volumes *volume.Affinity
 
+	order        sync.Mutex // of what is told of pods, by the watch and by answers
 	starts       apicall.Starting
 	swept        atomic.Bool // what a server before us left has been looked for
 	antiAffinity antiAffinity

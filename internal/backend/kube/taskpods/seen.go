@@ -47,8 +47,30 @@ func (p *Pods) moved(m affinity.Affected) {
 	}
 }
 
-// Seen takes over what a pod is like. first: it was there when we began.
+// Seen takes over what the watch tells a pod is like. first: it was there when
+// we began.
 func (p *Pods) Seen(pod *corev1.Pod, first bool) {
+	p.order.Lock()
+	defer p.order.Unlock()
+	p.takeOver(pod, first)
+	if id, ok := p.Tasks.Owner(pod.UID); ok {
+		p.Tasks.Edit(id, false, func(t *tasks.Task) { t.Heard = pod.UID })
+	}
+}
+
+// made takes over the answer to the creation of a pod, unless the watch was
+// faster: then that has told as much, and maybe that the pod runs by now, or is
+// gone. What is older would stay for good: nobody tells the newer twice.
+func (p *Pods) made(id core.TaskID, pod *corev1.Pod) {
+	p.order.Lock()
+	defer p.order.Unlock()
+	if t, ok := p.Tasks.Get(id); !ok || t.Heard != pod.UID {
+		p.takeOver(pod, false)
+	}
+}
+
+// takeOver is what follows from what a pod is like.
+func (p *Pods) takeOver(pod *corev1.Pod, first bool) {
 	p.moved(p.cluster.Placed.Seen(pod))
 	if p.Fractions.Seen(pod) {
 		return
@@ -116,6 +138,8 @@ func (p *Pods) Seen(pod *corev1.Pod, first bool) {
 // Gone takes over that a pod is not there any more. unseen: it went while
 // nothing was heard of the cluster, and pod is from before.
 func (p *Pods) Gone(pod *corev1.Pod, unseen bool) {
+	p.order.Lock()
+	defer p.order.Unlock()
 	p.moved(p.cluster.Placed.Gone(pod))
 	if p.Fractions.Gone(pod) {
 		return

@@ -177,7 +177,7 @@ func (p *Pods) create(ctx context.Context, a *backend.Assignment) error {
 		p.cluster.Options.Log.Info("the cluster changed a pod when it was made", "backend", p.cluster.Options.Name, "task", a.ID, "changed", changed)
 		p.Tasks.Edit(a.ID, true, func(t *tasks.Task) { t.Changed = changed })
 	}
-	p.Seen(pod, false)
+	p.made(a.ID, pod)
 	if !claims {
 		return nil
 	}
