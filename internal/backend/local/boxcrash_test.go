@@ -22,6 +22,44 @@ import (
 	"github.com/musterhq/muster/internal/testing/backendtest"
 )
 
+// groupsOf are the control groups of a supervisor.
+func groupsOf(t *testing.T, name string) (traces []string) {
+	t.Helper()
+	points, err := cgroup.Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range points {
+		_ = filepath.WalkDir(m.Point, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && strings.Contains(d.Name(), name) {
+				traces = append(traces, "group "+path)
+			}
+			return nil
+		})
+	}
+	return traces
+}
+
+// TestASupervisorThatCannotStartLeavesNoGroups: one that has its groups and then
+// cannot listen takes them away again.
+func TestASupervisorThatCannotStartLeavesNoGroups(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	paths := taskdir.Paths{Dir: dir}
+	if err := os.MkdirAll(filepath.Join(paths.Socket(), "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open(Options{Dir: dir, Linger: 10 * time.Millisecond})
+	if err == nil {
+		err = p.Start(t.Context(), []backend.Assignment{shellTask("unborn", 0, "true")})
+		defer func() { _ = p.Close() }()
+	}
+	if err == nil || !strings.Contains(err.Error(), "could not start") {
+		t.Errorf("the supervisor started, or it says nothing of why not: %v", err)
+	}
+	until(t, "no groups are left", func() bool { return len(groupsOf(t, taskdir.ShortName(dir))) == 0 })
+}
+
 // wantNothingLeft expects that no trace of containers is on the machine once
 // all tasks are forgotten and the supervisor is gone.
 func wantNothingLeft(t *testing.T, p *Backend) {
@@ -38,18 +76,7 @@ func wantNothingLeft(t *testing.T, p *Backend) {
 				traces = append(traces, "mount "+line)
 			}
 		}
-		points, err := cgroup.Mounts()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range points {
-			_ = filepath.WalkDir(m.Point, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && d.IsDir() && strings.Contains(d.Name(), name) {
-					traces = append(traces, "group "+path)
-				}
-				return nil
-			})
-		}
+		traces = append(traces, groupsOf(t, name)...)
 		for _, dir := range []string{p.paths.Tasks(), p.paths.Trash()} {
 			all, _ := os.ReadDir(dir)
 			for _, d := range all {

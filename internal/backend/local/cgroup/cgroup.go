@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -144,12 +145,23 @@ func (g Tree) Leave() {
 		if os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0) != nil { // a task's, say, that is over
 			_ = os.WriteFile(filepath.Join(g.v2Point, "cgroup.procs"), []byte("0"), 0)
 		}
-		_ = os.Remove(filepath.Join(g.v2, "supervisor"))
+		removeSoon(filepath.Join(g.v2, "supervisor"))
 		_ = os.Remove(g.v2)
 		_ = os.Remove(filepath.Dir(g.v2))
 	}
 	for _, dir := range append(g.v1, g.second) {
 		_ = os.Remove(dir) // there may be none
+	}
+}
+
+// removeSoon removes a group, also where a process of it is just about to end:
+// what was forked in it and has not gone on to a group of its own.
+func removeSoon(dir string) {
+	for range 100 {
+		if err := os.Remove(dir); !errors.Is(err, unix.EBUSY) {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

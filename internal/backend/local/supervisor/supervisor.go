@@ -56,6 +56,7 @@ func Main(args []string) int {
 		return 1
 	}
 	if err := k.open(); err != nil {
+		k.groups.Leave()
 		log.Error("cannot start", "err", err)
 		say(ready, err.Error())
 		return 1
