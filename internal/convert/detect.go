@@ -64,26 +64,42 @@ func mixed(line int, f, format source.Format, first int) error {
 	return codec.Errors{{Line: line, Problem: fmt.Sprintf("looks like %s, and line %d like %s", f, first, format), Hint: "import files of one kind"}}
 }
 
-// detectText knows what is not YAML: scripts and command lines.
+// detectText knows what is not YAML: scripts and command lines. A script that calls
+// runai and has no directives of Slurm is one of Run:ai.
 func detectText(data []byte) source.Format {
-	if bytes.HasPrefix(data, []byte("#!")) {
-		return source.Sbatch
-	}
+	script := bytes.HasPrefix(data, []byte("#!"))
 	for line := range bytes.Lines(data) {
-		line = bytes.TrimSpace(line)
+		whole := bytes.TrimPrefix(line, []byte("$ "))
+		if line = bytes.TrimSpace(whole); script { // lines of YAML may begin with any word; a script's may be indented
+			whole = line
+		}
 		switch {
 		case bytes.HasPrefix(line, []byte("#SBATCH")):
 			return source.Sbatch
 		case len(line) == 0 || line[0] == '#':
-			continue
-		}
-		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("$ ")))
-		if bytes.HasPrefix(line, []byte("runai ")) || bytes.HasPrefix(line, []byte("runai\t")) {
+		case bytes.HasPrefix(whole, []byte("runai ")) || bytes.HasPrefix(whole, []byte("runai\t")):
 			return source.Runai
+		case !script && !assignment(line):
+			return ""
 		}
-		return ""
+	}
+	if script {
+		return source.Sbatch
 	}
 	return ""
+}
+
+// assignment reports whether a line gives a variable of a shell its value, or sets
+// options of the shell, as scripts begin.
+func assignment(line []byte) bool {
+	line = bytes.TrimPrefix(line, []byte("export "))
+	if bytes.HasPrefix(line, []byte("set -")) {
+		return true
+	}
+	name, _, ok := bytes.Cut(line, []byte("="))
+	return ok && len(name) > 0 && bytes.IndexFunc(name, func(c rune) bool {
+		return c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
+	}) < 0
 }
 
 // detectTree knows a document by the fields at its top.

@@ -259,13 +259,17 @@ func TestNothingAsksForMoreThanItsSource(t *testing.T) {
 		case source.Runai:
 			text := regexp.MustCompile(`\\\n\s*`).ReplaceAllString(string(data), "")
 			for line := range strings.Lines(text) {
-				if strings.Contains(line, "runai ") {
+				if regexp.MustCompile(`(?m)^(\$ )?runai .*submit`).MatchString(line) {
 					want = append(want, runaiTotal(strings.TrimSpace(line)))
 				}
 			}
 		case source.Mcli:
 			o := docsOf(t, data)[0]
 			gpus := num(dig(o, "compute", "gpus"), num(o["gpu_num"], 0))
+			if n := num(o["replicas"], 0); n > 0 { // of a deployment, each on its own
+				want = append(want, total{gpus: gpus * n, tasks: int(n)})
+				break
+			}
 			want = append(want, total{gpus: gpus, tasks: int(num(dig(o, "compute", "nodes"), math.Max(1, gpus/8))), limit: time.Duration(num(dig(o, "scheduling", "max_duration"), 0) * float64(time.Hour))})
 		case source.SkyPilot:
 			for _, o := range docsOf(t, data) {

@@ -176,14 +176,14 @@ func withoutDirectives(text string) (first, body string) {
 	return first, b.String()
 }
 
-// toMcli writes the YAML of a run.
+// toMcli writes the YAML of a run, or of a deployment.
 func toMcli(doc *spec.Document, over string) ([]byte, codec.Errors) {
 	g := doc.Resources.GPU
 	switch {
 	case doc.Image == "":
 		return nil, refusal("image", "is missing: runs are containers", "write an image")
-	case !doc.Kind.Batch():
-		return nil, refusal("kind", fmt.Sprintf("a %s is no run", doc.Kind), "export it as kubernetes")
+	case !doc.Kind.Batch() && (!doc.Kind.Replicated() || doc.Replicas == nil):
+		return nil, refusal("kind", fmt.Sprintf("this %s is neither a run nor a deployment with a number of replicas", doc.Kind), "export it as kubernetes")
 	case doc.Framework == "mpi" || doc.Master != nil:
 		return nil, refusal("master", "differs from the other tasks, and the nodes of a run are all the same", "export it as kubernetes")
 	case doc.Array != nil || doc.Slurm != nil:
@@ -192,6 +192,9 @@ func toMcli(doc *spec.Document, over string) ([]byte, codec.Errors) {
 		return nil, refusal("resources.gpu", "asks for parts of GPUs, which runs do not share", "ask for whole ones")
 	}
 	nodes := doc.Size()
+	if !doc.Kind.Batch() {
+		nodes = 1 // of each replica
+	}
 	t := codec.Map()
 	name := doc.NamePrefix
 	if name == "" {
@@ -214,7 +217,11 @@ func toMcli(doc *spec.Document, over string) ([]byte, codec.Errors) {
 		c.Put("cpus", numberTree(cpus))
 	}
 	t.Put("compute", c)
-	t.Put("scheduling", mcliScheduling(doc))
+	if doc.Kind.Batch() {
+		t.Put("scheduling", mcliScheduling(doc))
+	} else {
+		t.Put("replicas", numberTree(*doc.Replicas))
+	}
 	t.Put("integrations", mcliIntegrations(doc))
 	t.Put("env_variables", pairTree(doc.Env))
 	if p, ok := codec.TreeOf(map[string]any(doc.Parameters)); ok {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,7 @@ func Read(r *source.Reader, o *source.Map) *spec.Document {
 	}
 	m.variables(o.Consume("env_variables"))
 	m.compute(o.Map("compute"))
+	service := isDeployment(o)
 	m.scheduling(o.Map("scheduling"))
 	for _, item := range o.Consume("integrations").List() {
 		m.integration(item)
@@ -62,6 +64,9 @@ func Read(r *source.Reader, o *source.Map) *spec.Document {
 	if v := o.Consume("dependent_deployment"); v != nil {
 		v.Refuse("a second container beside each task is not taken", "submit the model as a workload of kind inference")
 	}
+	if service {
+		m.deployment()
+	}
 	o.Finish(source.Reasons{"partitions": "deprecated", "optimization_level": "deprecated", "platform": "the clusters of the server are meant"}, nil, false)
 	if len(r.Errors) > 0 {
 		return nil
@@ -76,6 +81,9 @@ type run struct {
 	doc *spec.Document
 	// Of deprecated fields at the top.
 	gpus, gpuType *source.Value
+
+	world       string // the number of processes of all nodes
+	computeLine int    // where the GPUs are said
 }
 
 // old reads what stood at the top in former versions.
@@ -103,8 +111,9 @@ func (m *run) naming() {
 		} else {
 			v.Translated("namePrefix", "as mcli, it adds six characters")
 		}
-		if len(m.doc.NamePrefix) > MaxPrefix {
-			v.Refuse(fmt.Sprintf("has %d characters, more than %d", len(m.doc.NamePrefix), MaxPrefix), "shorten it")
+		if n := len(m.doc.NamePrefix); n > MaxPrefix {
+			m.doc.NamePrefix = strings.TrimRight(m.doc.NamePrefix[:MaxPrefix], "-")
+			v.Translated("namePrefix", fmt.Sprintf("its first %d of %d characters", MaxPrefix, n))
 		}
 		if m.doc.NamePrefix == "" {
 			v.Refuse("holds no letter or digit", "write a name")
@@ -186,7 +195,11 @@ func (m *run) compute(c *source.Map) {
 		world = nodes
 	}
 	if _, said := m.doc.Env["WORLD_SIZE"]; !said { // what Composer's launcher reads
-		m.doc.Env = source.Set(m.doc.Env, "WORLD_SIZE", strconv.Itoa(world))
+		m.world = strconv.Itoa(world)
+		m.doc.Env = source.Set(m.doc.Env, "WORLD_SIZE", m.world)
+	}
+	if gpus != nil {
+		m.computeLine = gpus.Line
 	}
 	m.gpuTypeOf(kind, per)
 	m.computeRest(c)
@@ -368,10 +381,21 @@ func (m *run) integration(item *source.Value) {
 	o.Finish(nil, nil, false)
 }
 
+// hash is a commit as Git writes it, whole or its beginning.
+var hash = regexp.MustCompile(`^[0-9A-Fa-f]{4,64}$`)
+
 func (m *run) git(o *source.Map) *spec.Git {
+	branch, commit := o.Consume("git_branch"), o.Consume("git_commit")
 	g := &spec.Git{
-		Repo: o.Consume("git_repo").Text(), Branch: o.Consume("git_branch").Text(), Commit: o.Consume("git_commit").Text(),
+		Repo: o.Consume("git_repo").Text(), Branch: branch.Text(), Commit: commit.Text(),
 		Path: strings.TrimPrefix(o.Consume("path").Text(), "/"), Pip: o.Consume("pip_install").Text(), Host: o.Consume("host").Text(),
+	}
+	if g.Commit != "" && !hash.MatchString(g.Commit) { // mcli checks out whatever is written there
+		g.Branch, g.Commit = g.Commit, ""
+		commit.Translated("integrations.git.branch", "the name of a tag or branch")
+		if branch != nil {
+			branch.Ignored("git_commit says what is checked out")
+		}
 	}
 	ssh := o.Consume("ssh_clone")
 	if strings.Contains(g.Repo, "://") || strings.HasPrefix(g.Repo, "git@") {

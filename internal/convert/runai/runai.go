@@ -18,6 +18,9 @@ type submission struct {
 	doc   *spec.Document
 	line  int
 	given []*given
+	lines []int // of the words after the command's own
+
+	tailLine int // of the --
 	// What the line says as a whole.
 	inference, entrypoint bool // of --command: the words after -- replace the image's own
 	old                   bool // of the first age, of jobs
@@ -31,10 +34,11 @@ type given struct {
 	s     *submission
 	name  string
 	value string
+	line  int
 }
 
 func (g *given) record(fate source.Fate, lossy bool, to, reason string) {
-	g.s.Note(source.Note{Line: g.s.line, Field: "--" + g.name, Value: g.value, Fate: fate, To: to, Reason: reason, Lossy: lossy})
+	g.s.Note(source.Note{Line: g.line, Field: "--" + g.name, Value: g.value, Fate: fate, To: to, Reason: reason, Lossy: lossy})
 }
 
 func (g *given) kept(to string)                 { g.record(source.Kept, false, to, "") }
@@ -42,7 +46,7 @@ func (g *given) translated(to, reason string)   { g.record(source.Translated, fa
 func (g *given) approximated(to, reason string) { g.record(source.Approximated, true, to, reason) }
 
 func (g *given) refuse(reason, hint string) {
-	g.s.Refuse(max(g.s.line, 1), "--"+g.name, g.value, reason, hint)
+	g.s.Refuse(max(g.line, 1), "--"+g.name, g.value, reason, hint)
 }
 
 // Import reads the words of one command line of runai, without runai
@@ -50,7 +54,7 @@ func (g *given) refuse(reason, hint string) {
 // fails as Import does; lines have the number 1.
 func Import(words []string) (*source.Result, error) {
 	r := &source.Reader{Format: source.Runai}
-	readLine(r, words, 1)
+	readLine(r, onLine(words, 1), 1, "")
 	return r.Result()
 }
 
@@ -58,56 +62,8 @@ func Import(words []string) (*source.Result, error) {
 // which has what the line does not say.
 func ImportPartial(words []string) (*source.Result, error) {
 	r := &source.Reader{Format: source.Runai, Partial: true}
-	readLine(r, words, 1)
+	readLine(r, onLine(words, 1), 1, "")
 	return r.Result()
-}
-
-// Read reads a file with one or several command lines, which may go on
-// after a backslash.
-func Read(r *source.Reader, text string) {
-	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\xef\xbb\xbf")
-	number, start := 0, 0
-	var whole strings.Builder
-	for line := range strings.Lines(text) {
-		number++
-		trimmed := strings.TrimSpace(line)
-		if whole.Len() == 0 {
-			if trimmed == "" || trimmed[0] == '#' {
-				continue
-			}
-			start = number
-		}
-		whole.WriteString(line)
-		body := strings.TrimRight(line, "\r\n")
-		if open(whole.String()) || strings.HasSuffix(body, "\\") {
-			continue
-		}
-		readCommand(r, whole.String(), start)
-		whole.Reset()
-	}
-	if whole.Len() > 0 {
-		readCommand(r, whole.String(), start)
-	}
-}
-
-// open reports whether a quote goes on in the next line.
-func open(text string) bool {
-	_, err := source.ShellWords(text)
-	return err != nil
-}
-
-func readCommand(r *source.Reader, text string, line int) {
-	text = strings.TrimPrefix(strings.TrimSpace(text), "$ ")
-	words, err := source.ShellWords(text)
-	if err != nil {
-		r.Refuse(line, "", text, err.Error(), "close it")
-		return
-	}
-	if len(words) == 0 || words[0] != "runai" {
-		r.Refuse(line, "", text, "is no command line of runai", "write lines that begin with runai submit, or runai training submit")
-		return
-	}
-	readLine(r, words[1:], line)
 }
 
 // verbs are the commands that submit, with what they make.
@@ -138,7 +94,22 @@ func verbOf(words []string) (verb string, rest []string) {
 	return "", words
 }
 
-func readLine(r *source.Reader, words []string, line int) {
+// onLine are words that all stand on one line.
+func onLine(texts []string, line int) []word {
+	words := make([]word, len(texts))
+	for i, t := range texts {
+		words[i] = word{t, line}
+	}
+	return words
+}
+
+// readLine reads the words of one command after its name. project: of a submission
+// that names none.
+func readLine(r *source.Reader, all []word, line int, project string) {
+	words, lines := make([]string, len(all)), make([]int, len(all))
+	for i, w := range all {
+		words[i], lines[i] = w.text, w.line
+	}
 	verb, rest := verbOf(words)
 	if verb == "" {
 		text := strings.Join(words[:min(3, len(words))], " ")
@@ -146,7 +117,7 @@ func readLine(r *source.Reader, words []string, line int) {
 		return
 	}
 	is := verbs[verb]
-	s := &submission{Reader: r, doc: &spec.Document{Kind: is.kind, Framework: is.framework}, line: line, old: strings.HasPrefix(verb, "submit")}
+	s := &submission{Reader: r, doc: &spec.Document{Kind: is.kind, Framework: is.framework}, line: line, lines: lines[len(lines)-len(rest):], old: strings.HasPrefix(verb, "submit")}
 	r.Note(source.Note{Line: line, Field: "runai " + verb, Fate: source.Translated, To: "kind"})
 	tail := s.flags(rest)
 	if len(r.Errors) > 0 {
@@ -154,6 +125,9 @@ func readLine(r *source.Reader, words []string, line int) {
 	}
 	for _, g := range s.given {
 		flags()[g.name].apply(g)
+	}
+	if s.doc.Project == "" {
+		s.doc.Project = project
 	}
 	s.finish(tail)
 	if len(r.Errors) == 0 {
@@ -167,16 +141,17 @@ func (s *submission) flags(words []string) (tail []string) {
 	for i := 0; i < len(words); i++ {
 		w := words[i]
 		if w == "--" {
+			s.tailLine = s.lines[i]
 			return words[i+1:]
 		}
 		if !strings.HasPrefix(w, "-") || w == "-" {
 			if named {
-				s.Refuse(s.line, w, "", "is a second name", "write the command after --")
+				s.Refuse(s.lines[i], w, "", "is a second name", "write the command after --")
 				return nil
 			}
 			named = true
 			s.doc.Name = w
-			s.Note(source.Note{Line: s.line, Field: "NAME", Value: w, Fate: source.Kept, To: "name"})
+			s.Note(source.Note{Line: s.lines[i], Field: "NAME", Value: w, Fate: source.Kept, To: "name"})
 			continue
 		}
 		name, text, has := strings.Cut(strings.TrimLeft(w, "-"), "=")
@@ -184,7 +159,7 @@ func (s *submission) flags(words []string) (tail []string) {
 			short := name[:min(1, len(name))]
 			long, known := shortFlags[short]
 			if !known {
-				s.Refuse(s.line, w, "", "is no flag of runai", "remove it, or correct it")
+				s.Refuse(s.lines[i], w, "", "is no flag of runai", "remove it, or correct it")
 				return nil
 			}
 			if len(name) > 1 { // -g2
@@ -194,12 +169,13 @@ func (s *submission) flags(words []string) (tail []string) {
 		}
 		f, known := flags()[name]
 		if !known {
-			s.Refuse(s.line, "--"+name, text, "is no flag of runai"+nearFlag(name), "remove it, or correct it")
+			s.Refuse(s.lines[i], "--"+name, text, "is no flag of runai"+nearFlag(name), "remove it, or correct it")
 			continue
 		}
+		at := s.lines[i]
 		if !has && f.takes == source.OneValue {
 			if i++; i >= len(words) {
-				s.Refuse(s.line, "--"+name, "", "needs a value", "write it after the name")
+				s.Refuse(at, "--"+name, "", "needs a value", "write it after the name")
 				return nil
 			}
 			text, has = words[i], true
@@ -208,7 +184,7 @@ func (s *submission) flags(words []string) (tail []string) {
 				text = ""
 			}
 		}
-		s.given = append(s.given, &given{s: s, name: name, value: text})
+		s.given = append(s.given, &given{s: s, name: name, value: text, line: at})
 	}
 	return nil
 }
@@ -293,7 +269,7 @@ func (s *submission) words(tail []string) {
 		if s.entrypoint && len(s.commandText) == 0 {
 			to = "command"
 		}
-		s.Note(source.Note{Line: s.line, Field: "--", Value: strings.Join(tail, " "), Fate: source.Kept, To: to})
+		s.Note(source.Note{Line: s.tailLine, Field: "--", Value: strings.Join(tail, " "), Fate: source.Kept, To: to})
 	}
 }
 

@@ -114,6 +114,9 @@ func (r *Reader) validate(doc *spec.Document) {
 		for _, n := range r.Notes {
 			if n.To != "" && (e.Path == n.To || strings.HasPrefix(e.Path, n.To+".") || strings.HasPrefix(e.Path, n.To+"[") || strings.HasPrefix(n.To, e.Path)) && len(n.To) > best {
 				line, field, best = n.Line, n.Field, len(n.To)
+				if inner, ok := strings.CutPrefix(e.Path, n.To); ok { // of what stands there, which field
+					field += inner
+				}
 			}
 		}
 		r.Refuse(line, field, e.Value, e.Problem, e.Hint)

@@ -108,7 +108,7 @@ var rules = []rule{
 	{pkg: "internal/convert/source", may: []string{"internal/core"}, std: pure, why: "what readers share knows no format"},
 	{pkg: "internal/convert/kubernetes", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
 	{pkg: "internal/convert/mcli", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
-	{pkg: "internal/convert/runai", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
+	{pkg: "internal/convert/runai", may: []string{"internal/convert/source", "internal/core"}, std: pure, libs: []string{"mvdan.cc/sh/v3"}, why: "a format knows no other format"},
 	{pkg: "internal/convert/skypilot", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
 	{pkg: "internal/convert/dstack", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
 	{pkg: "internal/convert/slurm", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
