@@ -38,6 +38,26 @@ class TestAsync(ServerCase):
 
         asyncio.run(story())
 
+    def test_a_workload_is_awaited_as_documented(self) -> None:
+        async def story() -> None:
+            async with self.client_of() as c:
+                w = await c.run("echo said; sleep 600", name=unique())
+                self.assertIsInstance(w, muster.AsyncWorkload)
+                async for text in w.follow():
+                    self.assertEqual(text, "said\n")
+                    break
+                self.assertEqual((await w.update_metadata({"a": 1})).metadata, {"a": 1})
+                self.assertEqual((await w.why())["phase"], "Running")
+                ended = asyncio.ensure_future(w.wait(timeout=PATIENCE))
+                await (await c.workload(w.id)).stop(grace_period="0s")
+                self.assertIs(await ended, w)
+                self.assertEqual(w.phase, "Stopped")
+                listed = (await c.workloads(prefix=w.name))[0]
+                self.assertEqual((await listed.refresh()).phase, "Stopped")
+                await w.delete()
+
+        asyncio.run(story())
+
     def test_calls_run_beside_each_other(self) -> None:
         async def story() -> None:
             async with self.client_of() as c:

@@ -40,6 +40,21 @@ class TestClient(ServerCase):
         w = self.done(self.client.submit("name: %s\ncommand: echo $A\nenv: {A: b}\n" % name))
         self.assertEqual("".join(w.logs()), "b\n")
 
+    def test_a_text_goes_to_the_configured_project(self) -> None:
+        c = self.server.client(project="text-team")
+        c.request("POST", "/v1/projects", body={"name": "text-team"})
+        self.addCleanup(c.request, "DELETE", "/v1/projects/text-team")
+        made = [c.submit("command: 'true'\nname: %s\n" % unique()), c.submit("command: 'true'\nproject: default\nname: %s\n" % unique()), c.run("true", name=unique())]
+        self.assertEqual([w.project for w in made], ["text-team", "default", "text-team"])
+        for w in made:
+            w.wait(timeout=PATIENCE)
+            w.delete()
+
+    def test_several_documents_are_no_text(self) -> None:
+        with self.assertRaises(errors.InvalidError) as e:
+            self.client.submit_all("command: 'true'\n")  # type: ignore[arg-type]
+        self.assertIn("not a text", e.exception.message)
+
     def test_errors_are_typed(self) -> None:
         c = self.client
         with self.assertRaises(errors.InvalidError) as e:

@@ -55,6 +55,12 @@ class TestImport(unittest.TestCase):
         for name in mcli.__all__:
             self.assertIs(getattr(mcli, name), getattr(sdk, name), name)
 
+    def test_what_is_not_offered_says_so(self) -> None:
+        for name in ("finetune", "Finetune", "create_default_deployment", "EventType", "FeatureFlag"):
+            with self.assertRaises(ImportError) as caught:
+                exec("from mcli import " + name, {})
+            self.assertIn("is not offered by Muster", str(caught.exception))
+
     def test_published_lines_of_mcli(self) -> None:
         for line in [
             "import mcli; mcli.create_run; mcli.RunConfig; mcli.RunStatus.RUNNING",
@@ -102,6 +108,14 @@ class TestImport(unittest.TestCase):
             "from mcli.api.inference_deployments.api_predict_inference_deployment import predict",
             "from mcli.api.finetuning_runs.api_create_finetuning_run import create_finetuning_run",
             "from mcli import *; create_run, RunConfig, RunStatus.RUNNING",
+            "from mcli import ComputeConfig, SchedulingConfig, RunConfig; RunConfig(name='a', compute=ComputeConfig(gpus=8), scheduling=SchedulingConfig(max_duration=1.5))",
+            "from mcli import MCLIConfig; MCLIConfig.load_config().api_key",
+            "from mcli.utils.utils_config import ComputeConfig",
+            "from mcli.objects.secrets import MCLIEnvVarSecret, EnvVarSecret",
+            "from mcli.models.mcli_secret import MCLIEnvVarSecret",
+            "from mcli.api.model.run_event import FormattedRunEvent",
+            "import jobq.job; from jobq import job; assert callable(job)",
+            "from jobq.job import Job, job, JobOptions",
         ]:
             with self.subTest(line=line):
                 # In a process of its own where what was imported before would help.

@@ -138,8 +138,8 @@ class TestOutside(unittest.TestCase):
         return subprocess.run([sys.executable, "-c", HEAD + code], env={**clean, **env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
 
     def test_nothing_is_said_of_what_is_no_workload(self) -> None:
-        out = self.alone("muster.report(step=1, loss=2)\nprint(muster.checkpoint('x'), muster.resume_from(), muster.this_run(), muster.stopping())")
-        self.assertEqual((out.returncode, out.stdout, out.stderr), (0, "False None None False\n", ""))
+        out = self.alone("muster.report(step=1, loss=2)\nprint(muster.checkpoint('x'), muster.resume_from(), bool(muster.this_run()), muster.stopping())\nr = muster.this_run()\nprint(r.update_metadata({'a': 1}), r.workload, r.metadata, r.parameters(), r.world_size, r)")
+        self.assertEqual((out.returncode, out.stdout, out.stderr), (0, "False None False False\nFalse None {} {} 1 <ThisRun outside of a workload>\n", ""))
 
     def test_a_server_that_cannot_be_reached_is_told_once(self) -> None:
         with tempfile.NamedTemporaryFile("w") as token:

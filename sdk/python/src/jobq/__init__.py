@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muster._job import (
+from .job import (
     ImageOptions as ImageOptions,
     Job as Job,
     JobOptions as JobOptions,

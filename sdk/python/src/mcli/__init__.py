@@ -14,6 +14,7 @@ __all__ = [
     "ClusterDetails",
     "ClusterUtilization",
     "ClusterUtilizationByRun",
+    "ComputeConfig",
     "DatabricksSecret",
     "DockerSecret",
     "EnvVarSecret",
@@ -29,6 +30,7 @@ __all__ = [
     "Instance",
     "InstanceUtilization",
     "MAPIException",
+    "MCLIConfig",
     "MCLIRunConfigValidationError",
     "MountedSecret",
     "Node",
@@ -45,6 +47,7 @@ __all__ = [
     "S3Secret",
     "SFTPSSHSecret",
     "SSHSecret",
+    "SchedulingConfig",
     "Secret",
     "create_finetuning_run",
     "create_inference_deployment",
@@ -86,13 +89,34 @@ __all__ = [
 ]
 
 
+# What stands in modules of mcli's own.
+_OWN = {"ComputeConfig": ".utils.utils_config", "SchedulingConfig": ".utils.utils_config", "MCLIConfig": ".config"}
+
+# What mcli has and Muster has not, with what there is instead.
+_NOT_OFFERED = {
+    "create_default_deployment": "there are no models that are served by name: write an image and a command, and call create_inference_deployment",
+    "EventType": "the type of an event is a text: see FormattedRunEvent.event_type of run.events",
+    "FeatureFlag": "nothing here is switched on by flags of an account",
+    "Finetune": "there is no managed fine-tuning service: write it as a run, and call create_run",
+    "finetune": "there is no managed fine-tuning service: write it as a run, and call create_run",
+    "pretrain": "there is no managed training service: write it as a run, and call create_run",
+}
+
+
 def __getattr__(name: str) -> Any:
     import muster
 
-    if name in ("api", "config", "models", "sdk", "utils"):
+    if name in ("api", "config", "models", "objects", "sdk", "utils"):
         import importlib
 
         return importlib.import_module("." + name, __name__)
+    if name in _OWN:
+        import importlib
+
+        value = globals()[name] = getattr(importlib.import_module(_OWN[name], __name__), name)
+        return value
+    if name in _NOT_OFFERED:
+        raise ImportError("mcli.%s is not offered by Muster: %s" % (name, _NOT_OFFERED[name]))
     # One by one, so that a script imports only what it uses.
     if name.startswith("_"):
         raise AttributeError("module 'mcli' has no attribute %r" % name)

@@ -91,10 +91,14 @@ from muster.secrets import (
     Secret as Secret,
 )
 
+from .config import MCLIConfig as MCLIConfig
+from .utils.utils_config import ComputeConfig as ComputeConfig, SchedulingConfig as SchedulingConfig
+
 __all__ = [
     "ClusterDetails",
     "ClusterUtilization",
     "ClusterUtilizationByRun",
+    "ComputeConfig",
     "DatabricksSecret",
     "DockerSecret",
     "EnvVarSecret",
@@ -110,6 +114,7 @@ __all__ = [
     "Instance",
     "InstanceUtilization",
     "MAPIException",
+    "MCLIConfig",
     "MCLIRunConfigValidationError",
     "MountedSecret",
     "Node",
@@ -126,6 +131,7 @@ __all__ = [
     "S3Secret",
     "SFTPSSHSecret",
     "SSHSecret",
+    "SchedulingConfig",
     "Secret",
     "create_finetuning_run",
     "create_inference_deployment",

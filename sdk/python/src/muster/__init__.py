@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     )
     from .aio import (
         AsyncClient as AsyncClient,
+        AsyncWorkload as AsyncWorkload,
     )
     from .models import (
         ENDS as ENDS,
@@ -157,6 +158,7 @@ _WHERE: Dict[str, str] = {
     "default_client": "client",
     "set_default_client": "client",
     "AsyncClient": "aio",
+    "AsyncWorkload": "aio",
     "ENDS": "models",
     "Change": "models",
     "Page": "models",

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from ._calls import ANY, Document, instant, quote
 from ._records import Records
-from .errors import MusterError
+from .errors import InvalidError, MusterError
 from .models import Page, Workload
 
 _MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -51,6 +51,8 @@ class Work(Records):
             parts = self._parts(project or document.get("project"), template or document.get("template"), environment or document.get("environment"))
             body = self._settled(document, project, parts)
             project = None
+        elif project is None and self.project and not self._says_project(document):
+            project = self.project
         query = {k: v for k, v in (("dry_run", "true" if dry_run else None), ("template", template), ("environment", environment), ("compute", compute)) if v}
         raw = self.request(
             "POST",
@@ -61,6 +63,17 @@ class Work(Records):
             timeout=self.timeout if timeout is None else timeout,
         )
         return self._workload(raw)
+
+    @staticmethod
+    def _says_project(text: Any) -> bool:
+        """Whether a document's text names its project; what cannot be read the server explains."""
+        from ._yaml import YAMLError, load
+
+        try:
+            document = load(text.decode() if isinstance(text, bytes) else str(text))
+        except (YAMLError, UnicodeDecodeError):
+            return True
+        return not isinstance(document, Mapping) or bool(document.get("project"))
 
     def run(self, /, command: Union[str, Sequence[str]], **fields: Any) -> Workload:
         """Submits a command; further fields are those of the document."""
@@ -114,6 +127,8 @@ class Work(Records):
         Later ones may wait for earlier ones (``after``). ``key`` and ``dry_run``
         as of :meth:`submit`.
         """
+        if isinstance(documents, (str, bytes, Mapping)) or not all(isinstance(d, Mapping) for d in documents):
+            raise InvalidError(0, "submit_all takes a list of mappings, not a text", hint="give each document as a dict, or submit the text of one with submit")
         raw = self.request(
             "POST",
             "/v1/workloads:bulk",

@@ -15,11 +15,11 @@ import asyncio
 import functools
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Coroutine, Iterator, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Coroutine, Dict, Iterator, Mapping, Optional, TypeVar, Union
 
 from ._transport import Patience
 from .client import Client
-from .models import Workload
+from .models import Page, Workload
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -56,6 +56,101 @@ def _streamed(call: Callable[Concatenate[Client, P], Iterator[T]]) -> Callable[C
         return self._each(there)
 
     return do
+
+
+def _worked(call: Callable[Concatenate[Client, P], Workload]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, AsyncWorkload]]:
+    """The call in a thread of the pool; what can be done with the workload is awaited as well."""
+
+    @functools.wraps(call)
+    async def do(self: AsyncClient, /, *args: P.args, **options: P.kwargs) -> AsyncWorkload:
+        def there() -> Workload:
+            own: Callable[P, Workload] = getattr(self.sync, call.__name__)
+            return own(*args, **options)
+
+        return AsyncWorkload(self, (await self._in_thread(there)).raw)
+
+    return do
+
+
+def _paged(call: Callable[Concatenate[Client, P], Page[Workload]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, Page[AsyncWorkload]]]:
+    """The call in a thread of the pool. Further pages block: ask for them with ``asyncio.to_thread(page.next_page)``."""
+
+    @functools.wraps(call)
+    async def do(self: AsyncClient, /, *args: P.args, **options: P.kwargs) -> Page[AsyncWorkload]:
+        def wrapped(page: Page[Workload]) -> Page[AsyncWorkload]:
+            return Page([AsyncWorkload(self, w.raw) for w in page], page.cursor, lambda _: wrapped(page.next_page()))
+
+        def there() -> Page[Workload]:
+            own: Callable[P, Page[Workload]] = getattr(self.sync, call.__name__)
+            return own(*args, **options)
+
+        return wrapped(await self._in_thread(there))
+
+    return do
+
+
+class AsyncWorkload(Workload):
+    """A :class:`Workload` whose calls are awaited."""
+
+    def __init__(self, owner: AsyncClient, raw: Mapping[str, Any]) -> None:
+        super().__init__(raw, owner.sync)
+        self._owner = owner
+
+    async def _taken(self, coming: Coroutine[Any, Any, Workload]) -> AsyncWorkload:
+        self._take(await coming)
+        return self
+
+    async def refresh(self) -> AsyncWorkload:  # type: ignore[override]
+        """Reads it again."""
+        return await self._taken(self._owner.workload(self.id))
+
+    async def stop(self, message: str = "", grace_period: str = "") -> AsyncWorkload:  # type: ignore[override]
+        """Ends it; its definition and logs stay."""
+        return await self._taken(self._owner.stop(self.id, message=message, grace_period=grace_period))
+
+    async def hold(self, message: str = "") -> AsyncWorkload:  # type: ignore[override]
+        """Keeps it from being queued while it waits, until it is released."""
+        return await self._taken(self._owner.hold(self.id, message=message))
+
+    async def release(self, message: str = "") -> AsyncWorkload:  # type: ignore[override]
+        """Lets it go that is held."""
+        return await self._taken(self._owner.release(self.id, message=message))
+
+    async def restart(self) -> AsyncWorkload:  # type: ignore[override]
+        """Runs it again once it has ended."""
+        return await self._taken(self._owner.restart(self.id))
+
+    async def delete(self) -> AsyncWorkload:  # type: ignore[override]
+        """Ends it and removes it with its logs."""
+        return await self._taken(self._owner.delete(self.id))
+
+    async def change(self, **fields: Any) -> AsyncWorkload:  # type: ignore[override]
+        """Changes priority or limits while it lives, such as ``priority="high"``."""
+        return await self._taken(self._owner.change(self.id, fields))
+
+    async def update_metadata(self, metadata: Mapping[str, Any]) -> AsyncWorkload:  # type: ignore[override]
+        """Merges into its metadata; None takes a key away."""
+        return await self._taken(self._owner.update_metadata(self.id, metadata))
+
+    async def wait(self, phase: Optional[str] = None, timeout: Optional[float] = None, progress: bool = False) -> AsyncWorkload:  # type: ignore[override]
+        """Waits until it is in that phase, or has ended. See :meth:`Client.wait`."""
+        return await self._taken(self._owner.wait(self.id, phase=phase, timeout=timeout, progress=progress))
+
+    def logs(self, task: int = 0, **options: Any) -> AsyncIterator[str]:  # type: ignore[override]
+        """Output of a task. See :meth:`Client.logs`."""
+        return self._owner.logs(self.id, task=task, **options)
+
+    def follow(self, task: int = 0, **options: Any) -> AsyncIterator[str]:  # type: ignore[override]
+        """Output of a task until it has ended."""
+        return self._owner.logs(self.id, task=task, follow=True, **options)
+
+    async def why(self) -> Dict[str, Any]:  # type: ignore[override]
+        """Why it does not run, when it is expected to, and what could be changed."""
+        return await self._owner.why(self.id)
+
+    async def first_error(self) -> Optional[Dict[str, Any]]:  # type: ignore[override]
+        """The first thing that went wrong, over all tasks; None: nothing was found."""
+        return await self._owner.first_error(self.id)
 
 
 class AsyncClient:
@@ -130,38 +225,38 @@ class AsyncClient:
             while not queue.empty():  # so that the thread is not held
                 queue.get_nowait()
 
-    async def wait(self, name: Union[str, Workload], project: Optional[str] = None, **options: Any) -> Workload:
+    async def wait(self, name: Union[str, Workload], project: Optional[str] = None, **options: Any) -> AsyncWorkload:
         """See :meth:`Client.wait`. Cancelling it leaves the workload as it is."""
         call = functools.partial(self.sync.wait, name, project, **options)
         async for w in self._each(lambda: iter([call()])):
-            return w
+            return AsyncWorkload(self, w.raw)
         raise AssertionError("it yields once")
 
     request = _awaited(Client.request)
-    submit = _awaited(Client.submit)
-    run = _awaited(Client.run)
+    submit = _worked(Client.submit)
+    run = _worked(Client.run)
     bulk = _awaited(Client.bulk)
     submit_all = _awaited(Client.submit_all)
-    workload = _awaited(Client.workload)
-    workloads = _awaited(Client.workloads)
+    workload = _worked(Client.workload)
+    workloads = _paged(Client.workloads)
     why = _awaited(Client.why)
     first_error = _awaited(Client.first_error)
     metrics = _awaited(Client.metrics)
     transitions = _awaited(Client.transitions)
     log_text = _awaited(Client.log_text)
-    stop = _awaited(Client.stop)
-    restart = _awaited(Client.restart)
-    preempt = _awaited(Client.preempt)
-    hold = _awaited(Client.hold)
-    release = _awaited(Client.release)
-    approve = _awaited(Client.approve)
-    reject = _awaited(Client.reject)
-    scale = _awaited(Client.scale)
-    update = _awaited(Client.update)
-    revise = _awaited(Client.revise)
-    change = _awaited(Client.change)
-    update_metadata = _awaited(Client.update_metadata)
-    delete = _awaited(Client.delete)
+    stop = _worked(Client.stop)
+    restart = _worked(Client.restart)
+    preempt = _worked(Client.preempt)
+    hold = _worked(Client.hold)
+    release = _worked(Client.release)
+    approve = _worked(Client.approve)
+    reject = _worked(Client.reject)
+    scale = _worked(Client.scale)
+    update = _worked(Client.update)
+    revise = _worked(Client.revise)
+    change = _worked(Client.change)
+    update_metadata = _worked(Client.update_metadata)
+    delete = _worked(Client.delete)
     watch = _streamed(Client.watch)
     logs = _streamed(Client.logs)
     cluster = _awaited(Client.cluster)

@@ -30,7 +30,10 @@ _NAME = 200  # characters of the name of one
 
 
 class ThisRun:
-    """The workload of this program, as its environment says."""
+    """The workload of this program, as its environment says.
+
+    It is false outside of one: what it says is not heard, and nothing fails.
+    """
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.name = env.get("MUSTER_WORKLOAD", "")
@@ -43,6 +46,9 @@ class ThisRun:
         self.task_count = _int(env, "MUSTER_TASK_COUNT", 1)
         self.rank = _int(env, "RANK")
         self.world_size = _int(env, "WORLD_SIZE", 1)
+
+    def __bool__(self) -> bool:
+        return bool(self.id)
 
     @property
     def workload(self) -> Optional[Workload]:
@@ -71,6 +77,8 @@ class ThisRun:
             return load(f.read()) or {}
 
     def __repr__(self) -> str:
+        if not self:
+            return "<ThisRun outside of a workload>"
         return "<ThisRun %s/%s attempt %d task %d>" % (self.project, self.name, self.attempt, self.task)
 
 
@@ -245,9 +253,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def this_run() -> Optional[ThisRun]:
-    """The workload of this program; None outside of one."""
-    return ThisRun(os.environ) if os.environ.get("MUSTER_WORKLOAD_ID") else None
+def this_run() -> ThisRun:
+    """The workload of this program; false outside of one, where nothing that is said is heard."""
+    return ThisRun(os.environ)
 
 
 def report(

@@ -16,3 +16,16 @@ from . import (
     SSHSecret as SSHSecret,
     Secret as Secret,
 )
+
+# As older programs call them.
+MCLIDatabricksSecret = DatabricksSecret
+MCLIDockerSecret = DockerSecret
+MCLIEnvVarSecret = EnvVarSecret
+MCLIGCPSecret = GCPSecret
+MCLIGitSSHSecret = GitSSHSecret
+MCLIHuggingFaceSecret = HuggingFaceSecret
+MCLIMountedSecret = MountedSecret
+MCLIOCISecret = OCISecret
+MCLIS3Secret = S3Secret
+MCLISFTPSSHSecret = SFTPSSHSecret
+MCLISSHSecret = SSHSecret

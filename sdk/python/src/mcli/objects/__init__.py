@@ -1,0 +1,1 @@
+"""Where older programs find what mcli keeps."""
