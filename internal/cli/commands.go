@@ -90,7 +90,7 @@ var valued = []string{"--server", "--data-dir", "--output", "-o"}
 // commandOf is the first word of a command line, if that is one of ours, or "" where
 // it is none, or where what stands before it is not plain enough to tell.
 func commandOf(args []string) string {
-	if len(args) > 2 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+	if len(args) > 2 && completing(args) {
 		args = args[1 : len(args)-1] // the last is what is being typed
 	}
 	for i := 0; i < len(args); i++ {

@@ -167,6 +167,9 @@ it when there is none.`,
 			root.AddCommand(c)
 		}
 	}
+	if completing(args) {
+		completeFlags(s, root)
+	}
 	return root
 }
 

@@ -52,7 +52,7 @@ func NewPool(s *session.Session) *cobra.Command {
 			return c.Pools.Change(ctx, name, patch)
 		})
 	update.ValidArgsFunction = func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-		return completePools(s, a0, a1, a2)
+		return CompletePools(s, a0, a1, a2)
 	}
 	var yes bool
 	drop := &cobra.Command{
@@ -62,7 +62,7 @@ func NewPool(s *session.Session) *cobra.Command {
 			return s.Drop(cmd.Context(), "pool", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.Pools.Delete(ctx, args[0]) })
 		},
 		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-			return completePools(s, a0, a1, a2)
+			return CompletePools(s, a0, a1, a2)
 		},
 	}
 	drop.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
@@ -118,7 +118,8 @@ func poolVerb(s *session.Session, verb, short, example string, run func(context.
 	return cmd
 }
 
-func completePools(s *session.Session, cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+// CompletePools offers the names of pools.
+func CompletePools(s *session.Session, cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 		list, err := c.Pools.List(ctx)
 		if err != nil {

@@ -42,7 +42,7 @@ use and others may.`,
 	f.StringVar(&resource, "resource", "gpu", "gpu, cpu or memory")
 	_ = cmd.RegisterFlagCompletionFunc("project", s.CompleteProjects)
 	_ = cmd.RegisterFlagCompletionFunc("pool", func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-		return completePools(s, a0, a1, a2)
+		return CompletePools(s, a0, a1, a2)
 	})
 	_ = cmd.RegisterFlagCompletionFunc("resource", cobra.FixedCompletions([]string{"gpu", "cpu", "memory"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

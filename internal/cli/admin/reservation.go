@@ -58,7 +58,7 @@ start there for whom it is, and name it (muster run --reservation NAME); with
 			return describeReservation(s, r, s.Moments(dt))
 		},
 		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-			return completeReservations(s, a0, a1, a2)
+			return CompleteReservations(s, a0, a1, a2)
 		},
 	}
 	dt.Register(describe)
@@ -84,7 +84,7 @@ start there for whom it is, and name it (muster run --reservation NAME); with
 			return c.Reservations.Change(ctx, name, patch, dry)
 		})
 	update.ValidArgsFunction = func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-		return completeReservations(s, a0, a1, a2)
+		return CompleteReservations(s, a0, a1, a2)
 	}
 	var yes bool
 	drop := &cobra.Command{
@@ -94,7 +94,7 @@ start there for whom it is, and name it (muster run --reservation NAME); with
 			return s.Drop(cmd.Context(), "reservation", args[0], yes, func(ctx context.Context, c *client.Client) error { return c.Reservations.Delete(ctx, args[0]) })
 		},
 		ValidArgsFunction: func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-			return completeReservations(s, a0, a1, a2)
+			return CompleteReservations(s, a0, a1, a2)
 		},
 	}
 	drop.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
@@ -179,7 +179,7 @@ func reservationVerb(s *session.Session, verb, short, example string, run func(c
 	f.BoolVar(&dry, "dry-run", false, "say which nodes it would keep and what runs there, and change nothing")
 	_ = cmd.RegisterFlagCompletionFunc("repeat", cobra.FixedCompletions([]string{"daily", "weekly"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("pool", func(a0 *cobra.Command, a1 []string, a2 string) ([]string, cobra.ShellCompDirective) {
-		return completePools(s, a0, a1, a2)
+		return CompletePools(s, a0, a1, a2)
 	})
 	return cmd
 }
@@ -270,7 +270,8 @@ func describeReservation(s *session.Session, r *api.Reservation, m session.Momen
 	return s.Grid(g)
 }
 
-func completeReservations(s *session.Session, cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+// CompleteReservations offers the names of reservations.
+func CompleteReservations(s *session.Session, cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return s.Complete(cmd, typed, func(ctx context.Context, c *client.Client) (names []string) {
 		list, err := c.Reservations.List(ctx)
 		if err != nil {
