@@ -64,6 +64,13 @@ func mainValue(ctx context.Context, s *session.Session, o *secretOptions, t secr
 		if !t.file && t.name != "mounted" { // echo and editors end the line
 			data = bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
 		}
+		if len(data) == 0 {
+			from := o.fromFile
+			if from == "-" {
+				from = "standard input"
+			}
+			return session.UsageError(from+" is empty, and so the "+t.main+" would be", "give the value there; nothing was stored")
+		}
 		in.Values[t.main] = data
 		return nil
 	case t.file || !s.IO.InTerminal:

@@ -357,8 +357,15 @@ func (d *DocumentFlags) Edits(s *session.Session, argv []string) ([]Change, erro
 	given("gpu-type", "resources.gpu.type", d.gpuType)
 	given("workers", "workers", d.workers)
 	given("priority", "priority", d.priority)
-	if n := d.maxDuration; n != "" && strings.Trim(n, "0123456789") == "" && strings.Trim(n, "0") != "" {
-		return nil, session.UsageError("--max-duration "+n+" does not say of what", "write "+n+"s, "+n+"m or "+n+"h: other tools mean minutes, or hours")
+	for flag, n := range map[string]int{"workers": d.workers} {
+		if d.Cmd.Flags().Changed(flag) && n < 1 {
+			return nil, session.UsageError(fmt.Sprintf("--%s: %d is less than 1", flag, n), "write how many, or leave it out")
+		}
+	}
+	for flag, text := range map[string]string{"cpu": d.cpu, "memory": d.memory} {
+		if text == "0" {
+			return nil, session.UsageError("--"+flag+": 0 is nothing to run with", "write how much, like "+map[string]string{"cpu": "500m", "memory": "1Gi"}[flag]+", or leave it out")
+		}
 	}
 	given("max-duration", "maxDuration", d.maxDuration)
 	given("retries", "retry.limit", d.retries)

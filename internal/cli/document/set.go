@@ -51,6 +51,11 @@ func ParseSet(text string) (Change, error) {
 	if errors.As(err, &fe) {
 		return Change{}, badFlag("--set", fe)
 	}
+	if t.Type == "duration" {
+		if err := session.Unitless("--set "+path, value); err != nil {
+			return Change{}, err
+		}
+	}
 	switch {
 	case t.Type == "string", t.Type == "quantity", t.Type == "duration", t.Type == "name or integer":
 		c.Value = value

@@ -65,8 +65,11 @@ func NewSession(streams terminal.Streams, program Program) *Session {
 }
 
 // Begin checks the global flags before any command runs.
-func (s *Session) Begin(*cobra.Command) error {
+func (s *Session) Begin(cmd *cobra.Command) error {
 	if err := checkFormat(s.Output); err != nil {
+		return err
+	}
+	if err := unitless(cmd); err != nil {
 		return err
 	}
 	if s.configure(); s.badConfig != nil {

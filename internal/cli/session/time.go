@@ -2,8 +2,13 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -156,4 +161,29 @@ func SinceWord(m Moments) string {
 		return ""
 	}
 	return " ago"
+}
+
+// lengths are the flags that take a length of time, or an age.
+var lengths = []string{
+	"max-duration", "expected-duration", "patience", "again", "quantum", "min-runtime", "checkpoint", "timeout", "grace-period", "every", "since", "before", "until", "from", "to", "step", "duration",
+	"preempt-min-runtime", "reclaim-min-runtime", "sample-every", "past-window", "past-half-life", "node-grace", "move-rest", "not-before", "deadline",
+}
+
+// Unitless refuses a length of time that is only a number: in seconds it would be
+// taken, and other tools mean minutes or hours.
+func Unitless(flag, text string) error {
+	if text == "" || strings.Trim(text, "0123456789") != "" || strings.Trim(text, "0") == "" {
+		return nil
+	}
+	return UsageError(flag+" "+text+" does not say of what", "write "+text+"s, "+text+"m or "+text+"h: other tools mean minutes, or hours")
+}
+
+// unitless is Unitless of all flags that were given.
+func unitless(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && slices.Contains(lengths, f.Name) {
+			err = Unitless("--"+f.Name, f.Value.String())
+		}
+	})
+	return err
 }
