@@ -105,6 +105,9 @@ type CheckState struct {
 	Workload WorkloadID `json:"workload,omitempty"`
 	Of       string     `json:"of,omitempty"`
 	Event    string     `json:"event,omitempty"`
+	// Delay is how long it waits after that, which has come at Came.
+	Delay time.Duration `json:"delay,omitempty"`
+	Came  time.Time     `json:"came,omitzero"`
 }
 
 // Published is what was made of the results.

@@ -232,3 +232,62 @@ func TestAWorkloadWaitsForItsTime(t *testing.T) {
 	o.is(w.ID, lifecycle.Starting)
 	o.is(o.made(`{"command":["fake"],"notBefore":"2001-01-01T00:00:00Z"}`).ID, lifecycle.Starting)
 }
+
+func TestAWorkloadWaitsForAWhileAfterAnother(t *testing.T) {
+	for _, c := range []struct {
+		when  string
+		from  time.Duration // when that has come
+		until time.Duration
+	}{
+		{"started", time.Second, 5*time.Minute + time.Second},
+		{"ended", time.Hour, time.Hour + 5*time.Minute},
+		{"failed", time.Hour, time.Hour + 5*time.Minute},
+	} {
+		t.Run(c.when, func(t *testing.T) {
+			o := newOffice(t, memstore.New())
+			first := o.made(`{"name":"first","command":["fake"],"retry":{"limit":0}}`)
+			second := o.made(`{"name":"second","command":["fake"],"resources":{"cpu":"100m"},"after":[{"workload":"first","when":"` + c.when + `","delay":"5m"}]}`)
+			if r := o.why(second.ID); r.Token != schedule.Dependency || !strings.Contains(r.String(), ", and 5m longer") {
+				t.Errorf("it waits because of %s", r)
+			}
+			o.seen(opens.Add(time.Second), first.ID, 0, core.TaskRunning)
+			if c.when != "started" {
+				o.is(second.ID, lifecycle.Reviewing)
+				o.seen(opens.Add(time.Hour), first.ID, 0, core.TaskFailed)
+			}
+			at := opens.Add(c.until)
+			if r := o.why(second.ID); !strings.Contains(r.String(), "it has "+c.when+" at "+opens.Add(c.from).Format(time.RFC3339)+", and this goes on at "+at.Format(time.RFC3339)) {
+				t.Errorf("it waits because of %s", r)
+			}
+			o.begin() // the time is known after a restart
+			o.open()
+			o.at(at.Add(-time.Second), report.Cluster())
+			o.is(second.ID, lifecycle.Reviewing)
+			o.at(at, report.Cluster())
+			o.is(second.ID, lifecycle.Starting)
+		})
+	}
+}
+
+// A delay that has begun is kept where what it counts from is deleted.
+func TestADelayOutlivesWhatItIsAfter(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"]}`)
+	second := o.made(`{"name":"second","command":["fake"],"after":[{"workload":"first","when":"ended","delay":"5m"}]}`)
+	o.seen(opens, first.ID, 0, core.TaskSucceeded)
+	o.do(submission.Delete(draft.Ref{ID: first.ID}, "user:u"))
+	o.do(submission.Removed(first.ID, nil))
+	o.is(second.ID, lifecycle.Reviewing)
+	o.at(opens.Add(5*time.Minute), report.Cluster())
+	o.is(second.ID, lifecycle.Starting)
+}
+
+// An instant between two microseconds is not one at which timers come.
+func TestATimeOfFineGrainIsWaitedFor(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	w := o.made(`{"command":["fake"],"notBefore":"` + opens.Add(time.Hour+1500).Format(time.RFC3339Nano) + `"}`)
+	o.at(opens.Add(time.Hour+1200), report.Cluster())
+	o.is(w.ID, lifecycle.Reviewing)
+	o.at(opens.Add(time.Hour+2000), report.Cluster())
+	o.is(w.ID, lifecycle.Starting)
+}

@@ -166,7 +166,11 @@ func dependency(after []spec.Dependency) string {
 	var out []string
 	for _, d := range after {
 		word := map[string]string{spec.AfterFailed: "afternotok", spec.AfterEnded: "afterany", spec.AfterStarted: "after"}[d.When]
-		out = append(out, cmp.Or(word, "afterok")+":"+d.Workload)
+		item := cmp.Or(word, "afterok") + ":" + d.Workload
+		if d.Delay > 0 {
+			item += fmt.Sprintf("+%d", int64(d.Delay.Std()/time.Minute))
+		}
+		out = append(out, item)
 	}
 	return strings.Join(out, ",")
 }

@@ -202,12 +202,16 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 	if d.Retry.System == nil || *d.Retry.System > 0 {
 		requeue = "1"
 	}
+	waited := "(null)"
+	if r.state == terms.Pending {
+		waited = cmp.Or(dependency(d.After), waited)
+	}
 	deadline, _ := time.Parse(time.RFC3339, d.Deadline) // zero: it has none
 	lines := [][]string{
 		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + terms.Name(w)},
 		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + terms.QOS(w)},
 		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
-		{"JobState=" + r.state.Long, "Reason=" + terms.Reason(w), "Dependency=(null)"},
+		{"JobState=" + r.state.Long, "Reason=" + terms.Reason(w), "Dependency=" + waited},
 		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + code},
 		{"RunTime=" + terms.Clock(terms.Used(w, c.Now())), "TimeLimit=" + terms.Limit(w)},
 		{"SubmitTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown")},

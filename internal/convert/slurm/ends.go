@@ -189,7 +189,12 @@ func (s *script) exclusive(d *directive) {
 // depends are the kinds of dependency that a document can say, in its words.
 var depends = map[string]string{"after": spec.AfterStarted, "afterany": spec.AfterEnded, "afterok": "", "afternotok": spec.AfterFailed}
 
-// dependency reads what a job waits for: kind:id[:id…], with commas between.
+// mostDelay is for how many minutes a job may wait after another has started: a
+// hundred years.
+const mostDelay = 100 * 366 * 24 * 60
+
+// dependency reads what a job waits for: kind:id[:id…], with commas between, of
+// which after may have minutes behind each id: after:17+5.
 func (s *script) dependency(d *directive) {
 	if d == nil || d.value == "" {
 		return
@@ -216,15 +221,21 @@ func (s *script) dependency(d *directive) {
 			return
 		}
 		for _, id := range strings.Split(ids, ":") {
-			if number, _, delayed := strings.Cut(id, "+"); delayed && kind == "after" {
-				s.refuse(d, fmt.Sprintf("%q counts minutes from the start of a job; workloads wait for the start alone", id), "write after:"+number+" and have the script sleep, or --begin for a time of its own")
-				return
-			}
+			id, delay, delayed := strings.Cut(id, "+")
 			if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
-				s.refuse(d, fmt.Sprintf("%q is not the id of a whole job", id), "write the number that sbatch has printed; tasks of arrays and delays are not waited for")
+				s.refuse(d, fmt.Sprintf("%q is not the id of a whole job", source.Shorten(id)), "write the number that sbatch has printed; tasks of arrays are not waited for one by one")
 				return
 			}
-			s.doc.After = append(s.doc.After, spec.Dependency{Workload: id, When: when})
+			after := spec.Dependency{Workload: id, When: when}
+			if delayed {
+				minutes, err := strconv.ParseUint(delay, 10, 31)
+				if err != nil || kind != "after" || minutes > mostDelay {
+					s.refuse(d, fmt.Sprintf("%q is not a delay: minutes stand behind the ids of after alone, at most %d", "+"+source.Shorten(delay), mostDelay), "write after:"+id+"+MINUTES")
+					return
+				}
+				after.Delay = spec.Duration(time.Duration(minutes) * time.Minute)
+			}
+			s.doc.After = append(s.doc.After, after)
 		}
 	}
 	s.translated(d, "after")

@@ -69,8 +69,9 @@ type Check struct {
 
 // Dependency is a workload that must have come so far before another is queued.
 type Dependency struct {
-	Workload string `json:"workload,omitempty" doc:"Its name, its ID, or its number." required:"true" example:"prepare" form:"name"`
-	When     string `json:"when,omitempty" doc:"How far it must be: succeeded, failed (ended otherwise), ended either way, or started. By default succeeded." enum:"succeeded,failed,ended,started"`
+	Workload string   `json:"workload,omitempty" doc:"Its name, its ID, or its number." required:"true" example:"prepare" form:"name"`
+	When     string   `json:"when,omitempty" doc:"How far it must be: succeeded, failed (ended otherwise), ended either way, or started. By default succeeded." enum:"succeeded,failed,ended,started"`
+	Delay    Duration `json:"delay,omitempty" doc:"How long it waits after that." example:"10m" min:"0s"`
 }
 
 // How far a workload must be before another is queued.

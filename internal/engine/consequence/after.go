@@ -24,9 +24,12 @@ func foregoing(tx *draft.Tx, w *core.Workload) (all []core.CheckState) {
 		all = append(all, core.CheckState{Name: "not-before", Type: workload.CheckTime, When: workload.AtQueue, AskAt: at, Verdict: core.CheckWaiting})
 	}
 	for _, a := range w.Spec.After {
-		c := core.CheckState{Name: "after-" + a.Workload, Type: workload.CheckAfter, When: workload.AtQueue, Event: a.Event(), Verdict: core.CheckWaiting}
+		c := core.CheckState{Name: "after-" + a.Workload, Type: workload.CheckAfter, When: workload.AtQueue, Event: a.Event(), Delay: a.Delay.Std(), Verdict: core.CheckWaiting}
 		if a.Event() != spec.AfterSucceeded {
 			c.Name += "-" + a.Event()
+		}
+		if a.Delay > 0 {
+			c.Name += "-" + a.Delay.String()
 		}
 		switch x, err := Foregoer(tx, w.Project, a.Workload); {
 		case err == nil:
@@ -103,24 +106,42 @@ func come(tx *draft.Tx, w *core.Workload, c *core.CheckState) (core.CheckVerdict
 		tx.State.D.Log.Warn("a workload that another waits for cannot be read; looking again", "workload", w.ID, "after", c.Of, "err", err)
 		c.AskAt = tx.Now.Add(lookAgain)
 		return core.CheckWaiting, c.Of + " cannot be read at present"
+	case !c.Came.IsZero() && (err != nil || x.Phase == lifecycle.Deleting || x.Phase == lifecycle.Deleted):
+		return delayed(tx, c, c.Of+" was deleted")
 	case err != nil || x.Phase == lifecycle.Deleted:
 		if c.Event == spec.AfterEnded || c.Event == spec.AfterStarted || c.Workload == "" && w.Attempt > 0 {
 			return core.CheckApproved, c.Of + " was deleted"
 		}
 		return core.CheckRejected, c.Of + " was deleted, and cannot have " + c.Event + " any more"
 	}
-	c.Workload, c.Of, c.AskAt = x.ID, x.Name, time.Time{}
+	c.Workload, c.Of, c.AskAt, c.Came = x.ID, x.Name, time.Time{}, time.Time{}
 	end, well := x.Phase.End(), x.Phase == lifecycle.Completed
+	since := x.EndedAt
+	if c.Event == spec.AfterStarted && !x.StartedAt.IsZero() {
+		since = x.StartedAt
+	}
 	switch {
 	case c.Event == spec.AfterStarted && (!x.StartedAt.IsZero() || end),
 		c.Event == spec.AfterEnded && end,
 		c.Event == spec.AfterSucceeded && well,
 		c.Event == spec.AfterFailed && end && !well:
-		return core.CheckApproved, fmt.Sprintf("%s is %s", x.Name, x.Phase)
+		c.Came = since
+		return delayed(tx, c, fmt.Sprintf("%s is %s", x.Name, x.Phase))
 	case end:
 		return core.CheckWaiting, fmt.Sprintf("%s is %s: this goes on if that is restarted and has %s", x.Name, x.Phase, c.Event)
 	}
 	return core.CheckWaiting, ""
+}
+
+// delayed is the verdict on c, which waits for something that has come, once the
+// delay after it is over.
+func delayed(tx *draft.Tx, c *core.CheckState, why string) (core.CheckVerdict, string) {
+	at := c.Came.Add(c.Delay)
+	if c.Delay <= 0 || !at.After(tx.Now) {
+		return core.CheckApproved, why
+	}
+	c.AskAt = at
+	return core.CheckWaiting, fmt.Sprintf("it has %s at %s, and this goes on at %s", c.Event, c.Came.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
 }
 
 // awaited is the workload that c waits for.
@@ -158,6 +179,9 @@ func ForegoingPending(tx *draft.Tx, c *core.CheckState) schedule.Reason {
 	}
 	what := map[string]string{spec.AfterSucceeded: "succeed", spec.AfterFailed: "fail", spec.AfterEnded: "end", spec.AfterStarted: "start"}[c.Event]
 	note := c.Of + " to " + what
+	if c.Delay > 0 {
+		note += ", and " + spec.Duration(c.Delay).String() + " longer"
+	}
 	switch w, _, ok := tx.View(c.Workload); {
 	case c.Message != "":
 		note += "; " + c.Message

@@ -103,7 +103,9 @@ func (tx *Tx) Change(d *Draft, fn func() error) error {
 	d.Touched, d.Quiet = true, false
 	tx.State.Unindex(d.W, d.Tasks)
 	err := fn()
-	d.W.WakeAt = tx.wakeAt(d.W, d.Tasks).Truncate(time.Microsecond) // as it will be read back
+	// As it will be read back, and not before its time: who is woken too early
+	// would be woken again at once.
+	d.W.WakeAt = tx.wakeAt(d.W, d.Tasks).Add(time.Microsecond - 1).Truncate(time.Microsecond)
 	d.W.Counts = workload.Counts(d.W, d.Tasks)
 	d.Attempt().GPUMilli = workload.DevicesHeld(d.W, d.Tasks)
 	tx.State.Index(d.W, d.Tasks)

@@ -185,8 +185,8 @@ func checksPending(tx *draft.Tx, w *core.Workload, when string) Pending {
 	for _, c := range w.Checks {
 		if c.When == when && c.Verdict != core.CheckApproved && (c.Type == workload.CheckAfter || c.Type == workload.CheckTime) {
 			p.Reasons = append(p.Reasons, consequence.ForegoingPending(tx, &c))
-			if c.Type == workload.CheckTime {
-				p.EarliestStart = c.AskAt.UnixMilli()
+			if c.Type == workload.CheckTime || !c.Came.IsZero() {
+				p.EarliestStart = max(p.EarliestStart, c.AskAt.UnixMilli())
 			}
 		} else if c.When == when && c.Verdict != core.CheckApproved {
 			p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.AdmissionChecks, Resource: c.Name, Note: checkNote(w, &c), Remedy: remedy(tx, w, &c)})

@@ -19,6 +19,9 @@ func (w *World) ordered(d *spec.Document) {
 		ref := names[w.chance.IntN(len(names))]
 		if string(ref.Project) == d.Project && ref.Name != d.Name {
 			d.After = []spec.Dependency{{Workload: ref.Name, When: []string{"", "", "failed", "ended", "started"}[w.chance.IntN(5)]}}
+			if w.one(3) {
+				d.After[0].Delay = spec.Duration(w.upTo(2 * time.Minute))
+			}
 		}
 	}
 	if w.one(15) {
@@ -58,25 +61,32 @@ func (w *World) releaseAll() {
 	}
 }
 
-// came is how far workloads have ever been, by what others wait for.
-type came map[core.WorkloadID]map[string]bool
+// came is how far workloads have ever been, by what others wait for, and when
+// they first were.
+type came map[core.WorkloadID]map[string]time.Time
 
 func (h came) add(c draft.Change) {
 	reached := h[c.Workload.ID]
 	if reached == nil {
-		reached = map[string]bool{}
+		reached = map[string]time.Time{}
 		h[c.Workload.ID] = reached
+	}
+	put := func(at time.Time, events ...string) {
+		for _, event := range events {
+			if _, before := reached[event]; !before {
+				reached[event] = at
+			}
+		}
 	}
 	for _, t := range c.Transitions {
 		switch {
 		case t.To == lifecycle.Completed:
-			reached[spec.AfterSucceeded], reached[spec.AfterEnded] = true, true
+			put(t.At, spec.AfterSucceeded, spec.AfterEnded, spec.AfterStarted)
 		case t.To.End():
-			reached[spec.AfterFailed], reached[spec.AfterEnded] = true, true
+			put(t.At, spec.AfterFailed, spec.AfterEnded, spec.AfterStarted)
+		case !c.Workload.StartedAt.IsZero():
+			put(c.Workload.StartedAt, spec.AfterStarted)
 		}
-	}
-	if !c.Workload.StartedAt.IsZero() || reached[spec.AfterEnded] {
-		reached[spec.AfterStarted] = true
 	}
 }
 
@@ -103,8 +113,9 @@ func (o *watch) inOrder(c draft.Change) error {
 			}
 			_, err := o.w.memory.Workload(context.Background(), x.Workload)
 			gone := err != nil && (x.Event == spec.AfterEnded || x.Event == spec.AfterStarted)
-			if !gone && !o.came[x.Workload][x.Event] {
-				return fmt.Errorf("it is queued before %s has %s: %+v", x.Of, x.Event, x)
+			at, has := o.came[x.Workload][x.Event]
+			if !gone && (!has || t.At.Before(at.Add(x.Delay).Truncate(time.Microsecond))) {
+				return fmt.Errorf("it is queued at %v, and %s has %s at %v: %+v", t.At, x.Of, x.Event, at, x)
 			}
 			o.deeds["followed another"]++
 		}
