@@ -65,11 +65,7 @@ func (r *row) rare(letter byte) (string, bool) {
 	case 'E':
 		return cmp.Or(dependency(d.After), "(null)"), true
 	case 'f':
-		var keys []string
-		for _, t := range d.NodeAffinity {
-			keys = append(keys, t.Key)
-		}
-		return cmp.Or(strings.Join(keys, "&"), "(null)"), true
+		return cmp.Or(features(d), "(null)"), true
 	case 'g', 'G', 'U':
 		return userField(w.User, letter), true
 	case 'h':
@@ -159,6 +155,41 @@ func userField(name string, letter byte) string {
 		return g.Name
 	}
 	return u.Gid
+}
+
+// features are the labels that a job's nodes must have, as sbatch takes them.
+func features(d *spec.Document) string {
+	all := func(terms []spec.NodeTerm) string {
+		var keys []string
+		for _, t := range terms {
+			switch {
+			case t.Op == "Exists":
+				keys = append(keys, t.Key)
+			case t.Op == "In" && len(t.Values) == 1 && t.Key != "kubernetes.io/hostname":
+				keys = append(keys, t.Key+"="+t.Values[0])
+			}
+		}
+		return strings.Join(keys, "&")
+	}
+	var choices []string
+	for _, c := range d.NodeAffinityAny {
+		choice := all(c.Terms)
+		if strings.Contains(choice, "&") {
+			choice = "(" + choice + ")"
+		}
+		if choice != "" {
+			choices = append(choices, choice)
+		}
+	}
+	any := strings.Join(choices, "|")
+	switch own := all(d.NodeAffinity); {
+	case own == "":
+		return any
+	case any == "":
+		return own
+	default:
+		return own + "&(" + any + ")"
+	}
 }
 
 // dependency says what a job waits for, as sbatch takes it.

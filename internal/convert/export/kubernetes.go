@@ -282,6 +282,24 @@ func volumesOf(d *spec.Document) (volumes, mounts codec.Tree) {
 	return volumes, mounts
 }
 
+// nodeChoices are the conditions on nodes as Kubernetes has them: sets of which one
+// must hold, so that what holds in any case stands in each.
+func nodeChoices(d *spec.Document) codec.Tree {
+	every := d.NodeAffinityAny
+	if len(every) == 0 && len(d.NodeAffinity) > 0 {
+		every = []spec.NodeChoice{{}}
+	}
+	out := list()
+	for _, c := range every {
+		terms := list()
+		for _, n := range slices.Concat(d.NodeAffinity, c.Terms) {
+			terms.Items = append(terms.Items, of("key", n.Key, "operator", n.Op, "values", texts(n.Values)))
+		}
+		out.Items = append(out.Items, of("matchExpressions", terms))
+	}
+	return out
+}
+
 // placesOf is where a pod may run.
 func placesOf(d *spec.Document, t *codec.Tree) {
 	tolerations := list()
@@ -293,12 +311,8 @@ func placesOf(d *spec.Document, t *codec.Tree) {
 		tolerations.Items = append(tolerations.Items, e)
 	}
 	t.Put("tolerations", tolerations)
-	terms := list()
-	for _, n := range d.NodeAffinity {
-		terms.Items = append(terms.Items, of("key", n.Key, "operator", n.Op, "values", texts(n.Values)))
-	}
-	if len(terms.Items) > 0 {
-		t.Put("affinity", of("nodeAffinity", of("requiredDuringSchedulingIgnoredDuringExecution", of("nodeSelectorTerms", list(of("matchExpressions", terms))))))
+	if choices := nodeChoices(d); len(choices.Items) > 0 {
+		t.Put("affinity", of("nodeAffinity", of("requiredDuringSchedulingIgnoredDuringExecution", of("nodeSelectorTerms", choices))))
 	}
 	if d.Priority != 0 && d.Priority != spec.UsualPriority(d) {
 		if name := d.Priority.String(); name[0] > '9' {

@@ -281,12 +281,14 @@ func readNodeAffinity(o *source.Map, doc *spec.Document) {
 	}
 	required := v.Map()
 	terms := required.Consume("nodeSelectorTerms").List()
-	if len(terms) > 1 {
-		v.Dropped("it is one of several; all conditions of a document must hold")
-		return
-	}
-	for _, term := range terms {
+	for i, term := range terms {
 		t := term.Map()
+		if t == nil {
+			continue
+		}
+		if len(terms) > 1 {
+			doc.NodeAffinityAny = append(doc.NodeAffinityAny, spec.NodeChoice{})
+		}
 		for _, item := range t.Consume("matchExpressions").List() {
 			e := item.Map()
 			if e == nil {
@@ -294,6 +296,12 @@ func readNodeAffinity(o *source.Map, doc *spec.Document) {
 			}
 			n := spec.NodeTerm{Key: e.Consume("key").Text(), Op: e.Consume("operator").Text(), Values: e.Consume("values").Texts()}
 			e.Finish(nil, nil, false)
+			if len(terms) > 1 {
+				last := &doc.NodeAffinityAny[len(doc.NodeAffinityAny)-1]
+				last.Terms = append(last.Terms, n)
+				item.Kept(fmt.Sprintf("nodeAffinityAny[%d].terms[%d]", i, len(last.Terms)-1))
+				continue
+			}
 			doc.NodeAffinity = append(doc.NodeAffinity, n)
 			item.Kept(fmt.Sprintf("nodeAffinity[%d]", len(doc.NodeAffinity)-1))
 		}

@@ -53,22 +53,6 @@ func (s *script) placement() {
 	}
 }
 
-// constraint reads features of nodes: labels of their own.
-func (s *script) constraint() {
-	d := s.consume("constraint")
-	if d == nil {
-		return
-	}
-	if strings.ContainsAny(d.value, "|[]*()") {
-		s.refuse(d, fmt.Sprintf("%q chooses among features, and counts nodes: of a workload all conditions must hold on each node", source.Shorten(d.value)), "write features with & between, or submit it once for each choice")
-		return
-	}
-	for name := range strings.FieldsFuncSeq(d.value, func(c rune) bool { return c == '&' || c == ',' }) {
-		s.doc.NodeAffinity = append(s.doc.NodeAffinity, spec.NodeTerm{Key: name, Op: "Exists"})
-	}
-	s.record(d, source.Translated, false, "nodeAffinity", "features are labels of nodes here")
-}
-
 // TimeLimit reads a time limit of Slurm: M, M:S, H:M:S, D-H, D-H:M and
 // D-H:M:S; UNLIMITED and 0 are no limit.
 func TimeLimit(text string) (spec.Duration, bool) {

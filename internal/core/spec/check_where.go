@@ -29,6 +29,15 @@ func (v *validator) where() {
 	for i := range d.NodeAffinity {
 		v.term(fmt.Sprintf("nodeAffinity[%d]", i), &d.NodeAffinity[i])
 	}
+	for i := range d.NodeAffinityAny {
+		terms := d.NodeAffinityAny[i].Terms
+		if len(terms) == 0 {
+			v.fail(fmt.Sprintf("nodeAffinityAny[%d].terms", i), "", "names no condition, so that any node would do", "write one, such as: terms: [{key: zone, op: In, values: [a]}], or remove nodeAffinityAny")
+		}
+		for j := range terms {
+			v.term(fmt.Sprintf("nodeAffinityAny[%d].terms[%d]", i, j), &terms[j])
+		}
+	}
 	for i, t := range d.Tolerations {
 		path := fmt.Sprintf("tolerations[%d]", i)
 		switch {

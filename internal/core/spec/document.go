@@ -86,6 +86,8 @@ type Document struct {
 	Reservation  string            `json:"reservation,omitempty" doc:"It runs on the nodes of this reservation, and starts while that lasts." example:"demo" form:"name"`
 	Patience     Duration          `json:"patience,omitempty" doc:"For this long after it was queued it waits for free room before it displaces others." default:"0s" example:"10m" min:"0s"`
 
+	NodeAffinityAny []NodeChoice `json:"nodeAffinityAny,omitempty" doc:"Choices among nodes: beside nodeAffinity, all conditions of one of these must hold of each node."`
+
 	Workers     int     `json:"workers,omitempty" doc:"Number of tasks of the gang, all started together or not at all; with minWorkers, how many it has at most." example:"4" min:"1" max:"100000" only:"distributed"`
 	MinWorkers  int     `json:"minWorkers,omitempty" doc:"Makes the gang elastic: it starts with at least so many workers, takes more while there is room, up to workers, and gives them back before it is displaced whole. WORLD_SIZE is the number at the time of a task's start." example:"2" min:"1" max:"100000" only:"distributed"`
 	Resize      string  `json:"resize,omitempty" doc:"What becomes of the other tasks when the number of workers changes: they are restarted with the new WORLD_SIZE, as torchrun does, or they live on and see to it themselves. By default restart." enum:"restart,live" only:"distributed"`

@@ -19,6 +19,11 @@ type NodeTerm struct {
 	Values []string `json:"values,omitempty" doc:"What the label's value is compared with." example:"[a, b]" form:"labelValue"`
 }
 
+// NodeChoice is one of several sets of conditions on the labels of a node.
+type NodeChoice struct {
+	Terms []NodeTerm `json:"terms,omitempty" doc:"Conditions on the labels of a node, all of which must hold."`
+}
+
 // Allows reports whether a node fits whose label Key has that value, or which
 // has no such label (there false). Gt and Lt are of whole numbers, and false for
 // anything else; NotIn is true without a label. Documents compare with numbers from

@@ -207,6 +207,9 @@ func (e *State) rule(w *core.Workload) *schedule.Rule {
 	for _, t := range s.NodeTerms() {
 		r.Terms = append(r.Terms, schedule.Term{Key: t.Key, Op: t.Op, Values: t.Values})
 	}
+	for _, choice := range s.NodeAffinityAny {
+		r.Any = append(r.Any, termsOf(choice.Terms))
+	}
 	if len(s.Clusters) > 0 {
 		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelCluster, Op: "In", Values: s.Clusters})
 	}
@@ -238,7 +241,7 @@ func (e *State) rule(w *core.Workload) *schedule.Rule {
 		r.Tags = string(w.ID)
 	}
 	r.Alone = aloneOf(w)
-	if r.Near == "" && r.Away == "" && r.Alone == "" && len(r.Terms)+len(r.Tolerates) == 0 {
+	if r.Near == "" && r.Away == "" && r.Alone == "" && len(r.Terms)+len(r.Any)+len(r.Tolerates) == 0 {
 		return nil
 	}
 	return &r

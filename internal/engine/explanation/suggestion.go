@@ -98,7 +98,9 @@ func suggestions(tx *draft.Tx, w *core.Workload, tasks map[int]*core.Task, base 
 		add("--set 'clusters=[]'", func(d *spec.Document) { d.Clusters = nil })
 	}
 	if flags := freed(s); flags != "" {
-		add(flags, func(d *spec.Document) { d.NodeSelector, d.NodeAffinity, d.NodeType = nil, nil, "" })
+		add(flags, func(d *spec.Document) {
+			d.NodeSelector, d.NodeAffinity, d.NodeAffinityAny, d.NodeType = nil, nil, nil, ""
+		})
 	}
 	if !*s.Preemptible {
 		yes := true
@@ -133,6 +135,9 @@ func freed(s *spec.Document) string {
 	}
 	if len(s.NodeAffinity) > 0 {
 		out = append(out, "--set 'nodeAffinity=[]'")
+	}
+	if len(s.NodeAffinityAny) > 0 {
+		out = append(out, "--set 'nodeAffinityAny=[]'")
 	}
 	if s.NodeType != "" {
 		out = append(out, "--set nodeType=")

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core"
@@ -99,6 +100,7 @@ func Fits(tx *draft.Tx, doc *spec.Document) error {
 // a reason is about.
 func conditionField(doc *spec.Document, r *schedule.Reason) string {
 	_, selected := doc.NodeSelector[r.Label]
+	about := func(t spec.NodeTerm) bool { return t.Key == r.Label }
 	switch {
 	case r.Resource == "apart" || r.Resource == "near":
 		return r.Resource
@@ -106,6 +108,8 @@ func conditionField(doc *spec.Document, r *schedule.Reason) string {
 		return "nodeSelector." + r.Label
 	case r.Label == spec.NodeTypeLabel:
 		return "nodeType"
+	case !slices.ContainsFunc(doc.NodeAffinity, about) && slices.ContainsFunc(doc.NodeAffinityAny, func(c spec.NodeChoice) bool { return slices.ContainsFunc(c.Terms, about) }):
+		return "nodeAffinityAny"
 	default:
 		return "nodeAffinity"
 	}

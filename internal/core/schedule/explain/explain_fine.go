@@ -82,7 +82,7 @@ func fineIn(st *state.State, p *ledger.Pool, j *ledger.Job, reasons []schedule.R
 			}
 		}
 		suits = min(suits, n)
-		ruled = ruled || x.Ask.Rule != nil && len(x.Ask.Rule.Terms)+len(x.Ask.Rule.Tolerates) > 0
+		ruled = ruled || x.Ask.Rule != nil && len(x.Ask.Rule.Terms)+len(x.Ask.Rule.Any)+len(x.Ask.Rule.Tolerates) > 0
 		for res := range quota.Resources {
 			if amountOf(x.Ask, res) == 0 {
 				continue

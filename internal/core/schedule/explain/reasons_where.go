@@ -38,9 +38,13 @@ func nowhere(st *state.State, pools []*ledger.Pool, a *ledger.Ask) (schedule.Rea
 			written = append(written, a.Rule.Terms[i])
 		}
 	}
-	holds := func(s *ledger.Site) bool {
-		return !slices.ContainsFunc(written, func(t schedule.Term) bool { return !ledger.Holds(&t, s) })
+	holdAll := func(s *ledger.Site, terms []schedule.Term) bool {
+		return !slices.ContainsFunc(terms, func(t schedule.Term) bool { return !ledger.Holds(&t, s) })
 	}
+	chosen := func(s *ledger.Site) bool {
+		return len(a.Rule.Any) == 0 || slices.ContainsFunc(a.Rule.Any, func(terms []schedule.Term) bool { return holdAll(s, terms) })
+	}
+	holds := func(s *ledger.Site) bool { return holdAll(s, written) && chosen(s) }
 	for i := range written {
 		if t := &written[i]; !slices.ContainsFunc(sites, func(s *ledger.Site) bool { return ledger.Holds(t, s) }) {
 			r.Label, r.Note = t.Key, fmt.Sprintf("it asks for nodes with %s, and none of %s has that", words(t), nodesWord(len(sites)))
@@ -48,12 +52,17 @@ func nowhere(st *state.State, pools []*ledger.Pool, a *ledger.Ask) (schedule.Rea
 			return r, true
 		}
 	}
-	if len(written) > 1 && !slices.ContainsFunc(sites, holds) {
-		var all []string
-		for i := range written {
-			all = append(all, words(&written[i]))
+	if len(a.Rule.Any) > 0 && !slices.ContainsFunc(sites, chosen) {
+		r.Label, r.Note = a.Rule.Any[0][0].Key, fmt.Sprintf("it asks for nodes with %s, and none of %s has one of these", choices(a.Rule.Any), nodesWord(len(sites)))
+		return r, true
+	}
+	first := slices.Concat(slices.Concat(a.Rule.Any...), written)
+	if len(first) > 1 && !slices.ContainsFunc(sites, holds) {
+		all := together(written)
+		if len(a.Rule.Any) > 0 {
+			all = strings.Join(slices.DeleteFunc([]string{all, "(" + choices(a.Rule.Any) + ")"}, func(s string) bool { return s == "" }), " and ")
 		}
-		r.Label, r.Note = written[0].Key, fmt.Sprintf("it asks for nodes with %s, and none of %s has all of these", strings.Join(all, " and "), nodesWord(len(sites)))
+		r.Label, r.Note = first[0].Key, fmt.Sprintf("it asks for nodes with %s, and none of %s has all of these", all, nodesWord(len(sites)))
 		return r, true
 	}
 	taints := map[string]int{}
@@ -67,7 +76,7 @@ func nowhere(st *state.State, pools []*ledger.Pool, a *ledger.Ask) (schedule.Rea
 			}
 		}
 	}
-	if len(written) == 0 || len(taints) == 0 {
+	if len(first) == 0 || len(taints) == 0 {
 		return schedule.Reason{}, false
 	}
 	key := slices.SortedFunc(maps.Keys(taints), func(x, y string) int {
@@ -76,7 +85,7 @@ func nowhere(st *state.State, pools []*ledger.Pool, a *ledger.Ask) (schedule.Rea
 		}
 		return strings.Compare(x, y)
 	})[0]
-	r.Label, r.Taint = written[0].Key, key
+	r.Label, r.Taint = first[0].Key, key
 	r.Note = fmt.Sprintf("the nodes that it asks for have the taint %s, which it does not tolerate", key)
 	return r, true
 }
@@ -86,6 +95,24 @@ func nodesWord(n int) string {
 		return "1 node"
 	}
 	return fmt.Sprintf("%d nodes", n)
+}
+
+// together are conditions all of which must hold.
+func together(terms []schedule.Term) string {
+	var all []string
+	for i := range terms {
+		all = append(all, words(&terms[i]))
+	}
+	return strings.Join(all, " and ")
+}
+
+// choices are sets of conditions of which one must hold.
+func choices(any [][]schedule.Term) string {
+	var all []string
+	for _, terms := range any {
+		all = append(all, together(terms))
+	}
+	return strings.Join(all, " or ")
 }
 
 // words are a condition as people write it.

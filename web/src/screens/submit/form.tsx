@@ -16,7 +16,7 @@ const groups: [string, string[]][] = [
   [T.$filesAndSecrets, ['data', 'volumes', 'secrets', 'integrations', 'publish']],
   [T.$gangsAndArrays, ['framework', 'minWorkers', 'resize', 'master', 'slots', 'cleanPolicy', 'slurm', 'array']],
   [T.$services, ['ports', 'probe', 'autoscale', 'update', 'restart']],
-  [T.$placement, ['pools', 'clusters', 'nodeSelector', 'nodeAffinity', 'nodeType', 'tolerations', 'topology', 'near', 'apart', 'patience']],
+  [T.$placement, ['pools', 'clusters', 'nodeSelector', 'nodeAffinity', 'nodeAffinityAny', 'nodeType', 'tolerations', 'topology', 'near', 'apart', 'patience']],
   [T.$schedulingAndLimits, ['after', 'notBefore', 'checks', 'idleLimit', 'gracePeriod', 'ttlAfterEnd', 'retry', 'terminateAfterPreemption']],
 ]
 
