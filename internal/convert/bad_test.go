@@ -59,7 +59,6 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"memory in MiB":           {"#!/bin/bash\n#SBATCH --mem=4GiB\ntrue\n", "is not an amount of memory", 2},
 		"time in hours":           {"#!/bin/bash\n#SBATCH --time=2h\ntrue\n", "is not a time", 2},
 		"dependency on any":       {"#!/bin/bash\n#SBATCH -d afterok:17?afterok:18\ntrue\n", "any of several jobs", 2},
-		"dependency by task":      {"#!/bin/bash\n#SBATCH -d aftercorr:17\ntrue\n", "wait for its fellow", 2},
 		"dependency and minutes":  {"#!/bin/bash\n#SBATCH -d after:16+1,afterok:17+5\ntrue\n", `"+5" is not a delay`, 2},
 		"dependency and seconds":  {"#!/bin/bash\n#SBATCH -d after:17+5s\ntrue\n", `"+5s" is not a delay`, 2},
 		"dependency on a task":    {"#!/bin/bash\n#SBATCH -d afterok:17_3\ntrue\n", "is not the id of a whole job", 2},

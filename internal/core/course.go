@@ -108,6 +108,17 @@ type CheckState struct {
 	// Delay is how long it waits after that, which has come at Came.
 	Delay time.Duration `json:"delay,omitempty"`
 	Came  time.Time     `json:"came,omitzero"`
+	// PerTask has each task of an array wait for its fellow of that workload; Left
+	// are the indexes of those whose fellow has not succeeded, and is replaced, never
+	// changed.
+	PerTask bool         `json:"perTask,omitempty"`
+	Left    []IndexRange `json:"left,omitempty"`
+}
+
+// IndexRange is a range of indexes, both ends included. Lists of them are in order.
+type IndexRange struct {
+	From int `json:"from"`
+	To   int `json:"to"`
 }
 
 // Published is what was made of the results.

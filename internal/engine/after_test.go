@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -290,4 +291,115 @@ func TestATimeOfFineGrainIsWaitedFor(t *testing.T) {
 	o.is(w.ID, lifecycle.Reviewing)
 	o.at(opens.Add(time.Hour+2000), report.Cluster())
 	o.is(w.ID, lifecycle.Starting)
+}
+
+// Each task of an array goes on as soon as the one with its number has succeeded.
+func TestTasksWaitForTheirFellows(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"],"resources":{"cpu":"100m"},"retry":{"limit":0},"array":{"completions":4},"slurm":{"indexes":"1-3,9"}}`)
+	second := o.made(`{"name":"second","command":["fake"],"resources":{"cpu":"100m"},"array":{"completions":4},"slurm":{"indexes":"9,2,1,5"},"after":[{"workload":"first","perTask":true}]}`)
+	runs := func(want ...int) {
+		t.Helper()
+		got := o.states(second)
+		for i := range 4 {
+			if _, placed := got[i]; placed != slices.Contains(want, i) {
+				t.Errorf("placed are %v, want %v", got, want)
+				return
+			}
+		}
+	}
+	o.is(second.ID, lifecycle.Reviewing)
+	if r := o.why(second.ID); r.Token != schedule.Dependency || !strings.Contains(r.String(), "waits for tasks of first to succeed, one for each of its own: 0-3 wait") {
+		t.Errorf("it waits because of %s", r)
+	}
+	for i := range 4 {
+		o.task(first, 0, i, core.TaskRunning)
+	}
+	o.task(first, 0, 1, core.TaskSucceeded) // number 2
+	o.is(second.ID, lifecycle.Starting)
+	runs(1)
+	o.task(second, 0, 1, core.TaskRunning)
+	o.task(second, 0, 1, core.TaskSucceeded)
+	o.is(second.ID, lifecycle.Running)
+	if r := o.why(second.ID); r.Token != schedule.Dependency || !strings.Contains(r.String(), ": 0,2-3 wait; it is Running since ") {
+		t.Errorf("it waits because of %s", r)
+	}
+	o.begin() // what is left is known after a restart
+	o.open()
+	runs(1)
+	o.task(first, 0, 0, core.TaskSucceeded) // number 1
+	runs(1, 2)
+	o.task(first, 0, 2, core.TaskSucceeded) // number 3, which the second has not
+	runs(1, 2)
+	o.task(second, 0, 2, core.TaskRunning)
+	o.task(second, 0, 2, core.TaskSucceeded)
+	o.task(first, 0, 3, core.TaskFailed) // number 9
+	o.is(first.ID, lifecycle.Failed)
+	runs(1, 2)
+	if r := o.why(second.ID); !strings.Contains(r.String(), ": 0,3 wait; first is Failed: they go on if that is restarted and theirs succeed") {
+		t.Errorf("it waits because of %s", r)
+	}
+	o.begin()
+	o.open()
+	o.do(submission.Restart(draft.Ref{ID: first.ID}, "user:u"))
+	again := o.is(first.ID, lifecycle.Starting)
+	o.task(first, again.Attempt, 3, core.TaskRunning)
+	o.task(first, again.Attempt, 3, core.TaskSucceeded)
+	if o.phase(first) != lifecycle.Completed {
+		for i := range 3 { // all of it is run again
+			o.task(first, again.Attempt, i, core.TaskRunning)
+			o.task(first, again.Attempt, i, core.TaskSucceeded)
+		}
+	}
+	o.is(first.ID, lifecycle.Completed)
+	runs(0, 1, 2, 3) // one has no fellow, and waited for all
+	o.task(second, 0, 0, core.TaskRunning)
+	o.task(second, 0, 0, core.TaskSucceeded)
+	o.task(second, 0, 3, core.TaskRunning)
+	o.task(second, 0, 3, core.TaskSucceeded)
+	o.is(second.ID, lifecycle.Completed)
+}
+
+func TestFellowsThatHaveSucceededAreNotWaitedFor(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"],"resources":{"cpu":"100m"},"retry":{"limit":0},"array":{"completions":3}}`)
+	for i := range 3 {
+		o.task(first, 0, i, core.TaskRunning)
+	}
+	o.task(first, 0, 0, core.TaskSucceeded)
+	o.do(stopTasks(first, 1))
+	o.task(first, 0, 1, core.TaskFailed)
+	o.task(first, 0, 2, core.TaskFailed)
+	o.is(first.ID, lifecycle.Failed) // and is not in memory any more
+	second := o.made(`{"name":"second","command":["fake"],"resources":{"cpu":"100m"},"array":{"completions":3},"after":[{"workload":"first","perTask":true}]}`)
+	o.is(second.ID, lifecycle.Starting)
+	if got := o.states(second); len(got) != 1 || got[0] != core.TaskStarting {
+		t.Errorf("%v", got)
+	}
+	o.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: second.ID}, Actor: "user:u"}))
+	one := o.made(`{"name":"one","command":["fake"],"resources":{"cpu":"100m"}}`)
+	third := o.made(`{"name":"third","command":["fake"],"resources":{"cpu":"100m"},"array":{"completions":2},"after":[{"workload":"one","perTask":true}]}`)
+	o.is(third.ID, lifecycle.Reviewing)
+	o.seen(opens, one.ID, 0, core.TaskSucceeded)
+	if got := o.states(third); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestTasksWhoseFellowsAreDeletedAreStopped(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"],"resources":{"cpu":"100m"},"array":{"completions":2}}`)
+	second := o.made(`{"name":"second","command":["fake"],"resources":{"cpu":"100m"},"array":{"completions":2},"after":[{"workload":"first","perTask":true}]}`)
+	o.task(first, 0, 0, core.TaskRunning)
+	o.task(first, 0, 0, core.TaskSucceeded)
+	o.task(second, 0, 0, core.TaskRunning)
+	o.task(second, 0, 0, core.TaskSucceeded)
+	o.do(submission.Delete(draft.Ref{ID: first.ID}, "user:u"))
+	o.task(first, 0, 1, core.TaskFailed)
+	o.do(submission.Removed(first.ID, nil))
+	if r := o.why(second.ID); !strings.Contains(r.String(), ": 1 wait; first was deleted: these tasks can only be stopped") {
+		t.Errorf("it waits because of %s", r)
+	}
+	o.do(stopTasks(second, 1))
+	o.is(second.ID, lifecycle.Completed)
 }

@@ -197,6 +197,9 @@ func dependency(after []spec.Dependency) string {
 	var out []string
 	for _, d := range after {
 		word := map[string]string{spec.AfterFailed: "afternotok", spec.AfterEnded: "afterany", spec.AfterStarted: "after"}[d.When]
+		if d.PerTask {
+			word = "aftercorr"
+		}
 		item := cmp.Or(word, "afterok") + ":" + d.Workload
 		if d.Delay > 0 {
 			item += fmt.Sprintf("+%d", int64(d.Delay.Std()/time.Minute))

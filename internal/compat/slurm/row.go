@@ -12,7 +12,9 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/compat/slurm/terms"
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // row is one line: a job, or some tasks of an array.
@@ -170,6 +172,31 @@ func (r *row) nodeCount() int {
 	return 1
 }
 
+// reason is why it waits or how it ended. Of the tasks of an array that wait while
+// others run, the server is not asked.
+func (r *row) reason() string {
+	w, d := r.w, cli.Document(r.w)
+	if r.state != terms.Pending || w.Pending != nil || d.Array == nil {
+		return terms.Reason(w)
+	}
+	active := 0
+	if a := compat.Last(w); a != nil {
+		for _, t := range a.Tasks {
+			active += core.Bit(core.TaskState(t.State).Held())
+		}
+	}
+	switch most := d.Array.Parallelism; {
+	case most > 0 && active >= most:
+		return "JobArrayTaskLimit"
+	case slices.ContainsFunc(d.After, func(a spec.Dependency) bool { return a.PerTask }):
+		return "Dependency"
+	case active > 0:
+		return "Resources"
+	default:
+		return terms.Reason(w)
+	}
+}
+
 func (r *row) more(letter byte) (string, bool) {
 	w, d := r.w, cli.Document(r.w)
 	switch letter {
@@ -188,9 +215,9 @@ func (r *row) more(letter byte) (string, bool) {
 		if nodes := r.nodes(); len(nodes) > 0 && r.state != terms.Pending {
 			return terms.Hosts(nodes), true
 		}
-		return "(" + terms.Reason(w) + ")", true
+		return "(" + r.reason() + ")", true
 	case 'r':
-		return terms.Reason(w), true
+		return r.reason(), true
 	case 'S':
 		if at := start(w); !at.IsZero() {
 			return terms.Instant(at, "N/A"), true

@@ -81,7 +81,7 @@ func (r *row) object() terms.Object {
 		"memory_per_node": memory, "name": terms.Name(w), "node_count": r.nodeCount(), "nodes": terms.Hosts(r.nodes()), "nice": 0, "partition": terms.Partition(r.p, w),
 		"priority": w.Priority, "qos": terms.QOS(w), "requeue": d.Retry.System == nil || *d.Retry.System > 0, "required_nodes": "", "restart_cnt": w.Attempt, "resv_name": d.Reservation,
 		"standard_error": r.known(stderrLetter), "standard_input": "/dev/null", "standard_output": r.known(stdoutLetter), "start_time": terms.Unix(start(w)),
-		"state_description": w.Message, "state_reason": terms.Reason(w), "submit_time": time.Time(w.CreatedAt).Unix(), "suspend_time": 0, "tasks": r.count, "time_limit": limit,
+		"state_description": w.Message, "state_reason": r.reason(), "submit_time": time.Time(w.CreatedAt).Unix(), "suspend_time": 0, "tasks": r.count, "time_limit": limit,
 		"tres_per_node": r.known('b'), "tres_req_str": r.text(tresLetter), "tres_alloc_str": held, "user_id": r.number('U'), "user_name": w.User, "wckey": "",
 	}
 }

@@ -171,7 +171,7 @@ func (s *script) exclusive(d *directive) {
 }
 
 // depends are the kinds of dependency that a document can say, in its words.
-var depends = map[string]string{"after": spec.AfterStarted, "afterany": spec.AfterEnded, "afterok": "", "afternotok": spec.AfterFailed}
+var depends = map[string]string{"after": spec.AfterStarted, "afterany": spec.AfterEnded, "afterok": "", "aftercorr": "", "afternotok": spec.AfterFailed}
 
 // mostDelay is for how many minutes a job may wait after another has started: a
 // hundred years.
@@ -195,13 +195,9 @@ func (s *script) dependency(d *directive) {
 			continue
 		}
 		kind, ids, _ := strings.Cut(part, ":")
-		if kind == "aftercorr" {
-			s.refuse(d, "aftercorr has each task of an array wait for its fellow of another; workloads wait for whole ones", "write afterok: every task waits for all of the other array")
-			return
-		}
 		when, ok := depends[kind]
 		if !ok {
-			s.refuse(d, fmt.Sprintf("%q is nothing that workloads wait for", kind), "write afterok, afternotok, afterany or after, with ids of jobs")
+			s.refuse(d, fmt.Sprintf("%q is nothing that workloads wait for", kind), "write afterok, afternotok, afterany, aftercorr or after, with ids of jobs")
 			return
 		}
 		for _, id := range strings.Split(ids, ":") {
@@ -210,7 +206,7 @@ func (s *script) dependency(d *directive) {
 				s.refuse(d, fmt.Sprintf("%q is not the id of a whole job", source.Shorten(id)), "write the number that sbatch has printed; tasks of arrays are not waited for one by one")
 				return
 			}
-			after := spec.Dependency{Workload: id, When: when}
+			after := spec.Dependency{Workload: id, When: when, PerTask: kind == "aftercorr" && s.doc.Array != nil}
 			if delayed {
 				minutes, err := strconv.ParseUint(delay, 10, 31)
 				if err != nil || kind != "after" || minutes > mostDelay {

@@ -27,9 +27,26 @@ func (v *validator) tasks() {
 	if v.kind.Batch() && v.kind.Single() && d.Array != nil {
 		v.array(d.Array)
 	}
+	v.after()
 	v.slurm()
 	if d.IdleLimit > 0 && d.Resources.GPU.Kind() == NoGPU && d.Needs(0).GPU.Kind() == NoGPU {
 		v.fail("idleLimit", d.IdleLimit.String(), "needs GPUs: it is about theirs being idle", "remove it, or write resources: {gpu: 1}")
+	}
+}
+
+// after checks what only arrays can wait for.
+func (v *validator) after() {
+	for i, a := range v.doc.After {
+		path := fmt.Sprintf("after[%d].", i)
+		switch {
+		case !a.PerTask:
+		case v.doc.Array == nil:
+			v.fail(path+"perTask", "true", "is for an array, each of whose tasks waits for one of another", "remove it, or write array")
+		case a.Event() != AfterSucceeded:
+			v.fail(path+"when", a.When, "cannot stand beside perTask, which waits for tasks that succeed", "write succeeded, or remove perTask")
+		case a.Delay > 0:
+			v.fail(path+"delay", a.Delay.String(), "cannot stand beside perTask", "remove one of the two")
+		}
 	}
 }
 

@@ -72,6 +72,7 @@ type Dependency struct {
 	Workload string   `json:"workload,omitempty" doc:"Its name, its ID, or its number." required:"true" example:"prepare" form:"name"`
 	When     string   `json:"when,omitempty" doc:"How far it must be: succeeded, failed (ended otherwise), ended either way, or started. By default succeeded." enum:"succeeded,failed,ended,started"`
 	Delay    Duration `json:"delay,omitempty" doc:"How long it waits after that." example:"10m" min:"0s"`
+	PerTask  bool     `json:"perTask,omitempty" doc:"Of an array: each task waits until the task of that array has succeeded that has its index (with slurm.indexes, its number there). One that has no such fellow waits for the whole array."`
 }
 
 // How far a workload must be before another is queued.

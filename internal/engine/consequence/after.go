@@ -31,6 +31,10 @@ func foregoing(tx *draft.Tx, w *core.Workload) (all []core.CheckState) {
 		if a.Delay > 0 {
 			c.Name += "-" + a.Delay.String()
 		}
+		if a.PerTask {
+			c.Name += "-per-task"
+			c.PerTask, c.Left = true, []core.IndexRange{{From: 0, To: w.Spec.Size() - 1}}
+		}
 		switch x, err := Foregoer(tx, w.Project, a.Workload); {
 		case err == nil:
 			c.Workload, c.Of = x.ID, x.Name
@@ -70,17 +74,27 @@ func Foregoer(tx *draft.Tx, project core.ProjectID, ref string) (*core.Workload,
 func checkDependencies(tx *draft.Tx, d *draft.Draft) error {
 	for i := range d.W.Checks {
 		c := d.W.Checks[i]
-		if c.Verdict != core.CheckWaiting || c.Type != workload.CheckAfter && c.Type != workload.CheckTime {
+		if c.Verdict == core.CheckApproved && len(c.Left) > 0 {
+			fellowsCome(tx, d, i)
+			continue
+		}
+		if d.W.Phase != lifecycle.Reviewing || c.Verdict != core.CheckWaiting || c.Type != workload.CheckAfter && c.Type != workload.CheckTime {
 			continue
 		}
 		verdict, why := come(tx, d.W, &c)
 		if verdict == core.CheckWaiting {
 			c.Message = why
-			d.W.Checks = slices.Clone(d.W.Checks)
-			d.W.Checks[i] = c
+		}
+		d.W.Checks = slices.Clone(d.W.Checks)
+		d.W.Checks[i] = c
+		if verdict == core.CheckWaiting {
 			continue
 		}
-		if err := Decide(tx, d, i, verdict, draft.ActorControl, why); err != nil || d.W.Phase != lifecycle.Reviewing {
+		err := Decide(tx, d, i, verdict, draft.ActorControl, why)
+		if c.PerTask {
+			d.W.Checks[i].Message = "" // it goes on for other tasks
+		}
+		if err != nil || d.W.Phase != lifecycle.Reviewing {
 			return err
 		}
 	}
@@ -115,6 +129,9 @@ func come(tx *draft.Tx, w *core.Workload, c *core.CheckState) (core.CheckVerdict
 		return core.CheckRejected, c.Of + " was deleted, and cannot have " + c.Event + " any more"
 	}
 	c.Workload, c.Of, c.AskAt, c.Came = x.ID, x.Name, time.Time{}, time.Time{}
+	if c.PerTask {
+		return firstFellows(tx, w, x, c)
+	}
 	end, well := x.Phase.End(), x.Phase == lifecycle.Completed
 	since := x.EndedAt
 	if c.Event == spec.AfterStarted && !x.StartedAt.IsZero() {
@@ -179,6 +196,9 @@ func ForegoingPending(tx *draft.Tx, c *core.CheckState) schedule.Reason {
 	}
 	what := map[string]string{spec.AfterSucceeded: "succeed", spec.AfterFailed: "fail", spec.AfterEnded: "end", spec.AfterStarted: "start"}[c.Event]
 	note := c.Of + " to " + what
+	if c.PerTask {
+		note = "tasks of " + c.Of + " to " + what + ", one for each of its own: " + workload.SpanWords(c.Left) + " wait"
+	}
 	if c.Delay > 0 {
 		note += ", and " + spec.Duration(c.Delay).String() + " longer"
 	}

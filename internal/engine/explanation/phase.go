@@ -101,6 +101,8 @@ func ofPhase(tx *draft.Tx, w *core.Workload, tasks map[int]*core.Task) (Pending,
 		return checksPending(tx, w, workload.AtQueue), true
 	case phase == lifecycle.Building:
 		return OneReason(schedule.Reason{Token: schedule.ImageBuild, Note: "muster logs " + w.Name + " shows the build"}), true
+	case workload.HeldBack(w, tasks):
+		return perTaskPending(tx, w), true
 	case phase.InQueue():
 		if w.Phase == lifecycle.Queued && !w.AskAt.IsZero() && w.Cause != lifecycle.CauseCheck {
 			return rests(w, w.Message), true
@@ -196,6 +198,17 @@ func checksPending(tx *draft.Tx, w *core.Workload, when string) Pending {
 	}
 	if len(p.Reasons) == 0 { // it is about to be asked
 		p.Reasons = []schedule.Reason{{Token: schedule.AdmissionChecks, Note: w.Message}}
+	}
+	return p
+}
+
+// perTaskPending is for which tasks of others those of w wait.
+func perTaskPending(tx *draft.Tx, w *core.Workload) Pending {
+	var p Pending
+	for _, c := range w.Checks {
+		if len(c.Left) > 0 {
+			p.Reasons = append(p.Reasons, consequence.ForegoingPending(tx, &c))
+		}
 	}
 	return p
 }

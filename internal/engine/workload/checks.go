@@ -20,12 +20,13 @@ const (
 
 // Awaits are the workloads that w waits for.
 func Awaits(w *core.Workload) map[core.WorkloadID]struct{} {
-	if w.Phase != lifecycle.Reviewing {
+	if w.Phase.End() || w.Phase == lifecycle.Deleting {
 		return nil
 	}
 	var out map[core.WorkloadID]struct{}
 	for _, c := range w.Checks {
-		if c.Type == CheckAfter && c.Verdict == core.CheckWaiting && c.Workload != "" {
+		waits := len(c.Left) > 0 || w.Phase == lifecycle.Reviewing && c.Verdict == core.CheckWaiting
+		if c.Type == CheckAfter && waits && c.Workload != "" {
 			if out == nil {
 				out = map[core.WorkloadID]struct{}{}
 			}

@@ -89,7 +89,7 @@ func keptCourse(w *core.Course) *core.Course {
 	c.Checks = slices.Clone(c.Checks)
 	for i := range c.Checks {
 		k := &c.Checks[i]
-		k.Deadline, k.At, k.AskAt = kept(k.Deadline), kept(k.At), kept(k.AskAt)
+		k.Deadline, k.At, k.AskAt, k.Came = kept(k.Deadline), kept(k.At), kept(k.AskAt), kept(k.Came)
 	}
 	return &c
 }

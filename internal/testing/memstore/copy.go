@@ -69,7 +69,8 @@ func keptCourse(c core.Course) core.Course {
 	c.Canceled = keptList(c.Canceled)
 	for i := range c.Checks {
 		k := &c.Checks[i]
-		k.Deadline, k.At, k.AskAt, k.Users = kept(k.Deadline), kept(k.At), kept(k.AskAt), keptList(k.Users)
+		k.Deadline, k.At, k.AskAt, k.Came = kept(k.Deadline), kept(k.At), kept(k.AskAt), kept(k.Came)
+		k.Users, k.Left = keptList(k.Users), keptList(k.Left)
 	}
 	return c
 }

@@ -15,7 +15,7 @@ import (
 func deedsOf() []string {
 	return []string{
 		"reclaimed", "preempted by priority", "relieved", "moved", "ran again and completed", "ended Preempted",
-		"shared a device", "array gave a task", "array's task ran again", "array survived a node", "shrank", "grew", "ranks restarted", "survived a node", "followed another",
+		"shared a device", "array gave a task", "array's task ran again", "array survived a node", "shrank", "grew", "ranks restarted", "survived a node", "followed another", "followed its fellow",
 	}
 }
 

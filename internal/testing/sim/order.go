@@ -19,8 +19,11 @@ func (w *World) ordered(d *spec.Document) {
 		ref := names[w.chance.IntN(len(names))]
 		if string(ref.Project) == d.Project && ref.Name != d.Name {
 			d.After = []spec.Dependency{{Workload: ref.Name, When: []string{"", "", "failed", "ended", "started"}[w.chance.IntN(5)]}}
-			if w.one(3) {
-				d.After[0].Delay = spec.Duration(w.upTo(2 * time.Minute))
+			switch n := len(names); { // draws nothing, so that worlds stay what they were
+			case d.Array != nil:
+				d.After[0].PerTask, d.After[0].When = true, ""
+			case n%3 == 0:
+				d.After[0].Delay = spec.Duration(n%7) * spec.Duration(20*time.Second)
 			}
 		}
 	}
@@ -113,11 +116,35 @@ func (o *watch) inOrder(c draft.Change) error {
 			}
 			_, err := o.w.memory.Workload(context.Background(), x.Workload)
 			gone := err != nil && (x.Event == spec.AfterEnded || x.Event == spec.AfterStarted)
+			if x.PerTask { // of the tasks, below
+				continue
+			}
 			at, has := o.came[x.Workload][x.Event]
 			if !gone && (!has || t.At.Before(at.Add(x.Delay).Truncate(time.Microsecond))) {
 				return fmt.Errorf("it is queued at %v, and %s has %s at %v: %+v", t.At, x.Of, x.Event, at, x)
 			}
 			o.deeds["followed another"]++
+		}
+	}
+	return o.afterFellows(c)
+}
+
+// afterFellows: no task of an array starts before that of another which it waits
+// for has succeeded.
+func (o *watch) afterFellows(c draft.Change) error {
+	for _, x := range c.Workload.Checks {
+		if !x.PerTask || x.Verdict != core.CheckApproved {
+			continue
+		}
+		for _, t := range c.Tasks {
+			if _, known := o.before[t.ID]; known || t.State != core.TaskStarting {
+				continue
+			}
+			_, all := o.came[x.Workload][spec.AfterSucceeded]
+			if !all && !o.succeeded[core.TaskID{Workload: x.Workload, Index: t.ID.Index}] {
+				return fmt.Errorf("task %d starts before that of %s has succeeded: %+v", t.ID.Index, x.Of, x)
+			}
+			o.deeds["followed its fellow"]++
 		}
 	}
 	return nil

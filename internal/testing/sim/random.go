@@ -244,7 +244,7 @@ func (w *World) stopEndless() {
 		w.fail("%w", err)
 	}
 	for _, e := range entries {
-		if e.Workload.Phase == lifecycle.Queued && slices.ContainsFunc(w.why(e.Workload.ID), func(r schedule.Reason) bool { return r.Token == schedule.NeverFits }) {
+		if e.Workload.Phase == lifecycle.Queued && slices.ContainsFunc(w.why(e.Workload.ID), func(r schedule.Reason) bool { return r.Token == schedule.NeverFits || r.Token == schedule.Dependency }) {
 			w.do(submission.Stop(submission.StopRequest{Ref: draft.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 		if e.Workload.Phase == lifecycle.Reviewing && slices.ContainsFunc(e.Workload.Checks, func(c core.CheckState) bool { return c.Workload != "" && c.Verdict == core.CheckWaiting }) {

@@ -31,13 +31,15 @@ type watch struct {
 	before map[core.TaskID]core.Task // as last published
 	least  map[core.WorkloadID]int   // replicas of a service that had to be ready, as last published
 	came   came
-	words  words
+	// succeeded are tasks that have, by workload and index, in whatever attempt.
+	succeeded map[core.TaskID]bool
+	words     words
 }
 
 func newWatch(w *World) watch {
 	return watch{
 		w: w, states: map[core.WorkloadID]lifecycle.State{}, holds: map[core.TaskID]*hold{}, use: map[string]int{}, lost: map[core.WorkloadID]bool{},
-		before: map[core.TaskID]core.Task{}, least: map[core.WorkloadID]int{}, came: came{}, words: newWords(), deeds: map[string]int{},
+		before: map[core.TaskID]core.Task{}, least: map[core.WorkloadID]int{}, came: came{}, succeeded: map[core.TaskID]bool{}, words: newWords(), deeds: map[string]int{},
 	}
 }
 
@@ -46,6 +48,11 @@ func (o *watch) published(changes []draft.Change) {
 	o.w.recorded("changes", changes)
 	for _, c := range changes {
 		o.came.add(c)
+		for _, t := range slices.Concat(c.Former, c.Tasks) {
+			if t.State == core.TaskSucceeded {
+				o.succeeded[core.TaskID{Workload: t.ID.Workload, Index: t.ID.Index}] = true
+			}
+		}
 	}
 	for _, c := range changes {
 		o.news++
