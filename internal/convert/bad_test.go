@@ -80,7 +80,6 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"kind":                    {"apiVersion: v1\nkind: Node\nmetadata: {name: a}\n", "is not a kind that is read", 2},
 		"group":                   {"apiVersion: batch/v1\nkind: Pod\n", "is not of", 1},
 		"no template":             {"apiVersion: batch/v1\nkind: Job\nspec: {}\n", "is missing", 0},
-		"many groups":             {"apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nspec:\n  replicatedJobs:\n" + group("a", 2) + group("b", 2), "several groups of tasks: a of 2, b of 2", 4},
 		"mcli uneven":             {"name: a\nimage: b\ncommand: c\ncompute:\n  gpus: 12\n", "not whole nodes of 8", 5},
 		"mcli nodes":              {"name: a\nimage: b\ncommand: c\ncompute:\n  nodes: 3\n  gpus: 8\n", "not divided evenly", 6},
 		"mcli minutes":            {"name: a\nimage: b\ncommand: c\ncompute: {gpus: 1}\nscheduling: {max_duration: 30m}\n", "expected a number", 5},

@@ -41,11 +41,11 @@ func (k *reader) container(o *source.Map, doc *spec.Document, volumes map[string
 	k.pullPolicy(o.Consume("imagePullPolicy"), o, doc)
 	k.environment(o, doc)
 	if v := o.Consume("command"); v != nil {
-		doc.Command = spec.Command{Argv: expandedCommand(v, doc)}
+		doc.Command = spec.Command{Argv: k.expandedCommand(v, doc)}
 		v.Kept("command")
 	}
 	if v := o.Consume("args"); v != nil {
-		doc.Args = expandedCommand(v, doc)
+		doc.Args = k.expandedCommand(v, doc)
 		v.Kept("args")
 	}
 	if v := o.Consume("workingDir"); v != nil {
@@ -121,7 +121,7 @@ func (k *reader) environment(o *source.Map, doc *spec.Document) {
 			k.valueFrom(name, item, from.Map(), doc)
 		default:
 			text := v.Text()
-			doc.Env = source.Set(doc.Env, name, expand(text, doc.Env))
+			doc.Env = source.Set(doc.Env, name, k.expand(text, doc))
 			item.Kept("env." + name)
 		}
 		e.Finish(nil, nil, false)
@@ -191,16 +191,17 @@ func readFieldRef(name string, v *source.Value, path string) {
 }
 
 // expandedCommand is a list of arguments with $(NAME) replaced, as Kubernetes does.
-func expandedCommand(v *source.Value, doc *spec.Document) []string {
+func (k *reader) expandedCommand(v *source.Value, doc *spec.Document) []string {
 	argv := v.Texts()
 	for i, a := range argv {
-		argv[i] = expand(a, doc.Env)
+		argv[i] = k.expand(a, doc)
 	}
 	return argv
 }
 
-// expand replaces $(NAME) of known variables, and $$ by $.
-func expand(s string, env map[string]string) string {
+// expand replaces $(NAME) of known variables, and $$ by $. Of what the task
+// alone knows a hole is left.
+func (k *reader) expand(s string, doc *spec.Document) string {
 	if !strings.Contains(s, "$(") && !strings.Contains(s, "$$(") {
 		return s
 	}
@@ -216,9 +217,13 @@ func expand(s string, env map[string]string) string {
 			continue
 		}
 		name, _, closed := strings.Cut(s[i+1:], ")")
-		if text, known := env[strings.TrimPrefix(name, "(")]; closed && known && strings.HasPrefix(name, "(") {
+		name, bracket := strings.CutPrefix(name, "(")
+		if text, known := doc.Env[name]; closed && bracket && (known || k.known(doc, name)) {
+			if !known {
+				text = variable(name)
+			}
 			b.WriteString(text)
-			i += len(name) + 1
+			i += len(name) + 2
 			continue
 		}
 		b.WriteByte('$')
@@ -235,7 +240,7 @@ func readResources(o *source.Map, doc *spec.Document) {
 	requests, limits := o.Map("requests"), o.Map("limits")
 	o.Finish(nil, source.Reasons{"claims": "GPUs are asked for by resources.gpu"}, false)
 	r := &doc.Resources
-	pick := func(name string, first, second *source.Map, why string) spec.Quantity {
+	pick := func(name string, first, second *source.Map) spec.Quantity {
 		v, other := first.Consume(name), second.Consume(name)
 		if v == nil {
 			v, other = other, nil
@@ -246,14 +251,18 @@ func readResources(o *source.Map, doc *spec.Document) {
 		q := v.Quantity()
 		v.Kept("resources." + name)
 		if other != nil && other.Quantity() != q {
-			other.Approximated("resources."+name, why)
+			if name == "cpu" {
+				other.Ignored("what is promised counts; a task may take more where its node has it")
+			} else {
+				other.Approximated("resources."+name, "what it may use is promised too")
+			}
 		} else {
 			other.Kept("resources." + name)
 		}
 		return q
 	}
-	r.CPU = pick("cpu", requests, limits, "what is promised counts")
-	r.Memory = pick("memory", limits, requests, "what it may use is promised too")
+	r.CPU = pick("cpu", requests, limits)
+	r.Memory = pick("memory", limits, requests)
 	readGPUs(requests, limits, &r.GPU)
 	readExtended(requests, limits, r)
 	const other = "there is no such resource; write nodeSelector for nodes that have it"

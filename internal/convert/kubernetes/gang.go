@@ -5,38 +5,36 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// replica is one group of equal pods of a gang.
-type replica struct {
-	role    string
-	count   int
-	doc     *spec.Document
-	restart *source.Value
-	at      *source.Value
-}
-
 // operatorJob is what differs between the jobs of Kubeflow's training
 // operator.
 type operatorJob struct {
 	framework, specs, container string
 	first                       []string // groups whose one pod is the master
+	others                      []string // groups beside the workers
 }
 
 func (k *reader) pytorchJob(o *source.Map, doc *spec.Document) *spec.Document {
-	return k.operated(o, doc, operatorJob{"pytorch", "pytorchReplicaSpecs", "pytorch", []string{"Master"}})
+	return k.operated(o, doc, operatorJob{"pytorch", "pytorchReplicaSpecs", "pytorch", []string{"Master"}, nil})
 }
 
 func (k *reader) tfJob(o *source.Map, doc *spec.Document) *spec.Document {
-	return k.operated(o, doc, operatorJob{"tensorflow", "tfReplicaSpecs", "tensorflow", []string{"Chief", "Master"}})
+	return k.operated(o, doc, operatorJob{"tensorflow", "tfReplicaSpecs", "tensorflow", []string{"Chief", "Master"}, []string{"PS", "Evaluator"}})
 }
 
 func (k *reader) xgboostJob(o *source.Map, doc *spec.Document) *spec.Document {
-	return k.operated(o, doc, operatorJob{"xgboost", "xgbReplicaSpecs", "xgboost", []string{"Master"}})
+	return k.operated(o, doc, operatorJob{"xgboost", "xgbReplicaSpecs", "xgboost", []string{"Master"}, nil})
+}
+
+// jaxJob has workers only, of which the first is the coordinator.
+func (k *reader) jaxJob(o *source.Map, doc *spec.Document) *spec.Document {
+	return k.operated(o, doc, operatorJob{"jax", "jaxReplicaSpecs", "jax", []string{"Master"}, nil})
 }
 
 // operated converts a job of a training operator, which has masters and workers.
@@ -48,13 +46,32 @@ func (k *reader) operated(o *source.Map, doc *spec.Document, is operatorJob) *sp
 		return nil
 	}
 	doc.Kind, doc.Framework = lifecycle.Distributed, is.framework
-	master, worker := k.replicas(specs, doc, is)
+	master, worker, others := k.replicas(specs, doc, is)
 	if len(k.Errors) > 0 || master == nil && worker == nil {
 		return nil
 	}
-	gang := mergeGroups(master, worker)
-	if gang == nil {
+	var groups []*replica
+	for _, g := range append([]*replica{master, worker}, others...) {
+		if g != nil {
+			groups = append(groups, g)
+		}
+	}
+	ranked(groups)
+	operatedNames(groups, doc.Name)
+	if len(others) > 0 {
+		clusterSpec(groups)
+	}
+	gang, why := k.gang(groups)
+	if len(k.Errors) > 0 {
 		return nil
+	}
+	if gang == nil {
+		specs.Refuse("makes no gang: "+why, "all its tasks but the first have one image and need the same; give them the same, or write the others as workloads of their own")
+		return nil
+	}
+	if len(others) > 0 {
+		gang.Framework, gang.CleanPolicy = is.framework, "running"
+		specs.Translated("cleanPolicy", "it has succeeded once its first task has, and its servers end then")
 	}
 	readPerNode(s.Consume("nprocPerNode"), gang)
 	k.elastic(s.Map("elasticPolicy"), gang, worker)
@@ -64,7 +81,7 @@ func (k *reader) operated(o *source.Map, doc *spec.Document, is operatorJob) *sp
 }
 
 // replicas reads the groups of a job's pods.
-func (k *reader) replicas(specs *source.Value, doc *spec.Document, is operatorJob) (master, worker *replica) {
+func (k *reader) replicas(specs *source.Value, doc *spec.Document, is operatorJob) (master, worker *replica, others []*replica) {
 	roles, values := specs.Pairs()
 	for i, role := range roles {
 		v := values[i]
@@ -72,9 +89,9 @@ func (k *reader) replicas(specs *source.Value, doc *spec.Document, is operatorJo
 		if o == nil {
 			continue
 		}
-		first := slices.Contains(is.first, role)
-		if !first && role != "Worker" {
-			v.Refuse(fmt.Sprintf("%s is not a group that gangs have", source.Shorten(role)), "allowed are "+is.first[0]+" and Worker")
+		first, other := slices.Contains(is.first, role), slices.Contains(is.others, role)
+		if !first && !other && role != "Worker" {
+			v.Refuse(fmt.Sprintf("%s is not a group that gangs have", source.Shorten(role)), "allowed are "+strings.Join(slices.Concat(is.first, []string{"Worker"}, is.others), ", "))
 			continue
 		}
 		rep := k.group(o, v, role, doc, is.container)
@@ -85,6 +102,8 @@ func (k *reader) replicas(specs *source.Value, doc *spec.Document, is operatorJo
 			v.Ignored("it has no replicas")
 		case first:
 			master = rep
+		case other:
+			others = append(others, rep)
 		default:
 			worker = rep
 		}
@@ -92,7 +111,47 @@ func (k *reader) replicas(specs *source.Value, doc *spec.Document, is operatorJo
 	if master == nil && worker == nil && len(k.Errors) == 0 {
 		specs.Refuse("has no replicas", "write at least one")
 	}
-	return master, worker
+	slices.SortStableFunc(others, func(a, b *replica) int {
+		return slices.Index(is.others, a.role) - slices.Index(is.others, b.role)
+	})
+	return master, worker, others
+}
+
+// operatedNames puts addresses where the operator gives names to pods.
+func operatedNames(groups []*replica, name string) {
+	var names []hosts
+	for _, g := range groups {
+		if name != "" {
+			names = append(names, hostNames(name+"-"+strings.ToLower(g.role), 1, "", func(n []int) int {
+				if n[0] < 0 || n[0] >= g.count {
+					return -1
+				}
+				return g.first + n[0]
+			}))
+		}
+	}
+	for _, g := range groups {
+		g.before = resolved(g.doc, names, g.at)
+	}
+}
+
+// clusterSpec gives each group a TF_CONFIG that has parameter servers and
+// evaluators too. The platform's own has the addresses of all, in the order of
+// their ranks, as a chief and workers.
+func clusterSpec(groups []*replica) {
+	for _, g := range groups {
+		lines := []string{`set -- $(printf '%s' "$TF_CONFIG" | grep -o '"[^"]*:[0-9][0-9]*"')`, "cluster="}
+		for _, o := range groups {
+			role := strings.ToLower(o.role)
+			if role == "evaluator" { // which is not of the cluster
+				lines = append(lines, fmt.Sprintf("shift %d", o.count))
+				continue
+			}
+			lines = append(lines, fmt.Sprintf(`these= && for i in $(seq %d); do these="$these${these:+,}$1" && shift; done && cluster="$cluster${cluster:+,}\"%s\":[$these]"`, o.count, role))
+		}
+		lines = append(lines, fmt.Sprintf(`export TF_CONFIG="{\"cluster\":{$cluster},\"task\":{\"type\":\"%s\",\"index\":$((NODE_RANK - %d))},\"environment\":\"cloud\"}"`, strings.ToLower(g.role), g.first))
+		g.before = append(lines, g.before...)
+	}
 }
 
 // group reads replicas and template of one group.
@@ -115,87 +174,6 @@ func (k *reader) group(o *source.Map, at *source.Value, role string, doc *spec.D
 	k.gangEnv(rep.doc)
 	o.Finish(nil, source.Reasons{"autoScale": "the gang keeps its size"}, false)
 	return rep
-}
-
-// mergeGroups makes one gang of a master and its workers, which may differ in
-// command, arguments, variables and resources.
-func mergeGroups(master, worker *replica) *spec.Document {
-	switch {
-	case worker == nil:
-		master.doc.Workers = 1
-		return master.doc
-	case master == nil:
-		worker.doc.Workers = worker.count
-		return worker.doc
-	}
-	gang := worker.doc
-	gang.Workers = worker.count + 1
-	refuseDifference(gang, master)
-	if m := master.doc; m.MaxDuration > 0 {
-		gang.MaxDuration = shorter(gang.MaxDuration, m.MaxDuration)
-	}
-	return gang
-}
-
-// refuseDifference gives gang the master that a group's pod is.
-func refuseDifference(gang *spec.Document, master *replica) {
-	m, d := spec.Master{}, master.doc
-	if d.Image != gang.Image {
-		master.at.Refuse(fmt.Sprintf("has the image %s, and the workers %s", source.Shorten(d.Image), source.Shorten(gang.Image)), "a gang has one image; build one that has both")
-		return
-	}
-	if !slices.Equal(d.Command.Argv, gang.Command.Argv) {
-		m.Command, m.Args = d.Command, d.Args
-		if len(m.Command.Argv) == 0 {
-			master.at.Refuse("has no command, and the workers have one", "write the command for both")
-		}
-	} else if !slices.Equal(d.Args, gang.Args) {
-		m.Args = d.Args
-		if len(m.Args) == 0 {
-			m.Command = d.Command
-		}
-	}
-	for name, text := range d.Env {
-		if was, both := gang.Env[name]; !both || was != text {
-			m.Env = source.Set(m.Env, name, text)
-		}
-	}
-	for name := range gang.Env {
-		if _, both := d.Env[name]; !both {
-			master.at.Approximated("master.env", fmt.Sprintf("it has %s of the workers too", source.Shorten(name)))
-			break
-		}
-	}
-	if !d.Resources.Equal(gang.Resources) {
-		r := d.Resources
-		m.Resources = &r
-	}
-	if what := otherwise(d, gang); what != "" {
-		master.at.Approximated("master", "its "+what+" are the workers'")
-	}
-	if len(m.Command.Argv) > 0 || len(m.Args) > 0 || len(m.Env) > 0 || m.Resources != nil {
-		gang.Master = &m
-		master.at.Translated("master", "what differs from the workers")
-	}
-}
-
-// otherwise names what else differs between two groups.
-func otherwise(a, b *spec.Document) string {
-	x, y := a.Clone(), b.Clone()
-	for _, d := range []*spec.Document{x, y} {
-		d.Command, d.Args, d.Env, d.Resources, d.Master = spec.Command{}, nil, nil, spec.Resources{}, nil
-		d.Workers, d.Labels, d.Annotations, d.MaxDuration = 0, nil, nil, 0
-	}
-	switch {
-	case x.Equal(y):
-		return ""
-	case !maps.Equal(x.NodeSelector, y.NodeSelector) || !slices.Equal(x.Tolerations, y.Tolerations):
-		return "rules of where it may run"
-	case len(x.Volumes) != len(y.Volumes):
-		return "volumes"
-	default:
-		return "other fields"
-	}
 }
 
 // readPerNode reads how many processes torchrun starts on each node.
@@ -333,17 +311,17 @@ func readGroupRestart(v *source.Value, gang *spec.Document) {
 	if v == nil {
 		return
 	}
-	again := func(limit int) {
+	again := func() { // the operator makes a pod again without end
 		if gang.Retry.Limit == 0 {
-			gang.Retry.Limit = limit
+			gang.Retry.Limit, gang.Retry.Backoff = source.MaxRetries, podBackoff
 		}
-		v.Approximated("retry.limit", fmt.Sprintf("the whole gang is tried again, %d times", gang.Retry.Limit))
+		v.Translated("retry.limit", fmt.Sprintf("the whole gang is tried again, %d times", gang.Retry.Limit))
 	}
 	switch v.Text() {
 	case "Never":
 		v.Translated("retry.limit", "")
 	case "OnFailure", "Always":
-		again(6)
+		again()
 	case "ExitCode":
 		if len(gang.Retry.Rules) == 0 {
 			var codes []int
@@ -352,10 +330,27 @@ func readGroupRestart(v *source.Value, gang *spec.Document) {
 			}
 			gang.Retry.Rules = []spec.RetryRule{{ExitCodes: codes, Action: "fail"}}
 		}
-		again(6)
+		again()
 	default:
 		v.Refuse(fmt.Sprintf("%q is not a policy", source.Shorten(v.Tree.Text)), "allowed are Never, OnFailure, Always and ExitCode")
 	}
+}
+
+// runEnds reads how often and how long a group of pods may run, and when it does.
+func (k *reader) runEnds(o *source.Map, gang *spec.Document) {
+	if v := o.Consume("backoffLimit"); v != nil {
+		k.retries(v, gang, 0, 0, "")
+	}
+	if v := o.Consume("activeDeadlineSeconds"); v != nil {
+		gang.MaxDuration = shorter(gang.MaxDuration, source.Seconds(v.Integer(1)))
+		if gang.Retry.Limit > 0 {
+			v.Approximated("maxDuration", "it is of each attempt, not of all together")
+		} else {
+			v.Translated("maxDuration", "")
+		}
+	}
+	readTTL(o.Consume("ttlSecondsAfterFinished"), gang)
+	readSuspended(o.Consume("suspend"), gang)
 }
 
 // mpiJob is a launcher and its workers.
@@ -367,13 +362,16 @@ func (k *reader) mpiJob(o *source.Map, doc *spec.Document) *spec.Document {
 		return nil
 	}
 	doc.Kind, doc.Framework = lifecycle.Distributed, "mpi"
-	launcher, worker := k.replicas(specs, doc, operatorJob{container: "", first: []string{"Launcher"}})
+	launcher, worker, _ := k.replicas(specs, doc, operatorJob{container: "", first: []string{"Launcher"}})
 	if len(k.Errors) > 0 {
 		return nil
 	}
 	if launcher == nil || worker == nil {
 		specs.Refuse("needs a Launcher and Workers", "write both")
 		return nil
+	}
+	for _, g := range []*replica{launcher, worker} {
+		k.scripted(g.doc, nil, g.at)
 	}
 	gang := worker.doc
 	gang.Workers = worker.count

@@ -31,8 +31,10 @@ var kinds = map[string]kindReader{
 	"XGBoostJob":  {"kubeflow.org", (*reader).xgboostJob},
 	"MPIJob":      {"kubeflow.org", (*reader).mpiJob},
 	"Notebook":    {"kubeflow.org", (*reader).notebook},
+	"JAXJob":      {"kubeflow.org", (*reader).jaxJob},
 	"JobSet":      {"jobset.x-k8s.io", (*reader).jobSet},
 	"TrainJob":    {"trainer.kubeflow.org", (*reader).trainJob},
+	"RayCluster":  {"ray.io", (*reader).rayCluster},
 	"RayJob":      {"ray.io", (*reader).rayJob},
 }
 
@@ -63,14 +65,15 @@ var companions = source.Reasons{
 // reader reads the objects of one file.
 type reader struct {
 	*source.Reader
-	configs map[string]map[string]string // ConfigMaps of the file, by name
-	scaling *scaler                      // of the Service of Knative that is read; nil: it is another kind
+	configs  map[string]map[string]string // ConfigMaps of the file, by name
+	computed map[*spec.Document]*computed // what a shell finds out for a document's tasks, until its command does
+	scaling  *scaler                      // of the Service of Knative that is read; nil: it is another kind
 }
 
 // Read reads the objects of one file. Objects that are not workloads are passed
 // over, each with the reason.
 func Read(r *source.Reader, trees []codec.Tree) {
-	k := &reader{Reader: r, configs: map[string]map[string]string{}}
+	k := &reader{Reader: r, configs: map[string]map[string]string{}, computed: map[*spec.Document]*computed{}}
 	var objects []*source.Map
 	var open func(o *source.Map, depth int)
 	open = func(o *source.Map, depth int) {
@@ -182,6 +185,9 @@ func (k *reader) readObject(o *source.Map) {
 	k.meta(o.Map("metadata"), doc, true)
 	doc = is.read(k, o, doc)
 	o.Finish(source.Reasons{"status": "what the cluster wrote"}, nil, false)
+	if doc != nil {
+		k.scripted(doc, nil, &source.Value{Reader: k.Reader, Tree: o.Tree, Path: "spec", Line: o.Tree.Line})
+	}
 	k.ApplyAnnotation(doc)
 	k.Add(doc)
 }

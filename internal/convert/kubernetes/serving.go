@@ -17,7 +17,6 @@ var alternatives = map[string]string{
 	"CronJob":                "nothing here submits by the clock: write spec.jobTemplate as a Job and let cron run muster run -f JOB.yaml",
 	"DaemonSet":              "a daemon of every node is the cluster's own matter",
 	"ReplicationController":  "write it as a Deployment",
-	"RayCluster":             "write a RayJob with the cluster in rayClusterSpec",
 	"RayService":             "write a Deployment whose command is serve run",
 	"SeldonDeployment":       "write the predictor's container as a Deployment",
 	"InferenceService":       "write the predictor's container as a Deployment",

@@ -238,7 +238,7 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 		m["MUSTER_RESUME_FROM"], m["MUSTER_RESUME_STEP"] = c.Path, strconv.FormatInt(c.Step, 10)
 	}
 	m["MUSTER_GRACE_SECONDS"] = strconv.FormatFloat(w.Spec.GracePeriod.Std().Seconds(), 'f', -1, 64)
-	if w.Spec.Array != nil { // as Jobs of Kubernetes have it
+	if w.Spec.Array != nil || w.Kind.Ranked() { // as Indexed Jobs of Kubernetes have it
 		m["JOB_COMPLETION_INDEX"] = index
 	}
 	if w.Spec.Slurm != nil {

@@ -1,0 +1,106 @@
+package kubernetes
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// hosts are the names by which the pods of a gang reach each other in a
+// cluster, and the ranks of those that have them.
+type hosts struct {
+	name *regexp.Regexp // its groups are numbers
+	rank func(numbers []int) int
+	rest string // what names a pod by parts
+}
+
+// hostNames are those of one group of pods: what stands before their numbers,
+// how many numbers there are, and their domain where they have one.
+func hostNames(before string, numbers int, domain string, rank func([]int) int) hosts {
+	pattern := regexp.QuoteMeta(before) + strings.Repeat(`-(\d+)`, numbers)
+	if domain != "" {
+		pattern += `(?:\.` + regexp.QuoteMeta(domain) + `(?:\.[a-z0-9-]+\.svc(?:\.cluster\.local)?)?)?`
+	}
+	return hosts{name: regexp.MustCompile(pattern), rank: rank}
+}
+
+// resolve puts the addresses of tasks where a text has names of pods.
+func (h hosts) resolve(text string, used map[int]bool) string {
+	var b strings.Builder
+	last := 0
+	for _, m := range h.name.FindAllStringSubmatchIndex(text, -1) {
+		from, to := m[0], m[1]
+		if from > 0 && ofName(text[from-1]) || to < len(text) && ofName(text[to]) {
+			continue // a part of a longer name
+		}
+		var numbers []int
+		for i := 2; i < len(m); i += 2 {
+			n, err := strconv.Atoi(text[m[i]:m[i+1]])
+			if err != nil {
+				n = -1
+			}
+			numbers = append(numbers, n)
+		}
+		rank := h.rank(numbers)
+		if rank < 0 {
+			continue
+		}
+		used[rank] = true
+		b.WriteString(text[last:from] + variable("host"+strconv.Itoa(rank)))
+		last = to
+	}
+	return b.String() + text[last:]
+}
+
+func ofName(c byte) bool {
+	return c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// addressOf is a line of the shell that finds out where the task of a rank is.
+func addressOf(rank int) string {
+	if rank == 0 {
+		return `host0="$MASTER_ADDR"`
+	}
+	return fmt.Sprintf(`set -- $MUSTER_TASK_ADDRESSES; shift %d; host%d="$1"`, rank, rank)
+}
+
+// resolved puts addresses where the variables and the command of a document
+// have names of pods, and returns the lines of the shell that find them out.
+func resolved(doc *spec.Document, names []hosts, at *source.Value) (lines []string) {
+	used := map[int]bool{}
+	in := func(text string) string {
+		for _, h := range names {
+			text = h.resolve(text, used)
+		}
+		for _, h := range names {
+			if h.rest != "" && strings.Contains(text, h.rest) {
+				at.Dropped("it puts the names of pods together by parts; tasks find each other by MASTER_ADDR and MUSTER_TASK_ADDRESSES")
+				return text
+			}
+		}
+		return text
+	}
+	for name, text := range doc.Env {
+		doc.Env[name] = in(text)
+	}
+	doc.Command.Argv, doc.Args = slices.Clone(doc.Command.Argv), slices.Clone(doc.Args)
+	for i, a := range doc.Command.Argv {
+		doc.Command.Argv[i] = in(a)
+	}
+	for i, a := range doc.Args {
+		doc.Args[i] = in(a)
+	}
+	for _, rank := range slices.Sorted(maps.Keys(used)) {
+		lines = append(lines, addressOf(rank))
+	}
+	if len(lines) > 0 {
+		at.Translated("command", "names of pods are the addresses of tasks")
+	}
+	return lines
+}
