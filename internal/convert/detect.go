@@ -104,6 +104,9 @@ func assignment(line []byte) bool {
 
 // detectTree knows a document by the fields at its top.
 func detectTree(t *codec.Tree) (source.Format, error) {
+	if source.Entry(t, "apiVersion") != nil && source.Entry(t, "kind") != nil { // an object may have any field, such as the type of a Secret
+		return source.Kubernetes, nil
+	}
 	format, line, field := source.Format(""), 0, ""
 	for i, name := range t.Names {
 		f := markOf(name)

@@ -136,3 +136,18 @@ spec:
 		t.Errorf("two images: %v", err)
 	}
 }
+
+func TestPodsOfAnIndexedJobReachEachOther(t *testing.T) {
+	r := imported(t, []byte(`apiVersion: batch/v1
+kind: Job
+metadata: {name: ring}
+spec:
+  completions: 2
+  parallelism: 2
+  completionMode: Indexed
+  template: {spec: {subdomain: net, restartPolicy: Never, containers: [{image: a, command: [sh, -c, 'echo ring-0.net ring-1.net my-ring-1 ring-12']}]}}
+`))
+	if got := said(t, r.Documents[0], "1"); got != "10.0.0.1 10.0.0.2 my-ring-1 ring-12" || len(r.Lossy()) > 0 {
+		t.Errorf("it says %q; lost: %q", got, lost(r))
+	}
+}

@@ -27,8 +27,8 @@ func NewImport(s *session.Session) *cobra.Command {
 		Use: "import FILE|- [flags]", Short: "Make a workload document of a file for another system",
 		Long: `Reads what was written for another system and prints the workload document that
 says the same. By its content it knows manifests of Kubernetes (Job, PyTorchJob,
-MPIJob, JobSet, TrainJob, RayJob, TFJob, XGBoostJob, Deployment, Pod), scripts for
-sbatch, YAML of mcli, SkyPilot and dstack, and command lines of runai.
+MPIJob, JobSet, TrainJob, RayJob, TFJob, LeaderWorkerSet, Deployment, Pod and others),
+scripts for sbatch, YAML of mcli, SkyPilot and dstack, and command lines of runai.
 
 With --explain it says of every field whether it is kept, translated, approximated,
 ignored or refused, and why. A file of which meaning would be lost makes no document

@@ -39,6 +39,7 @@ func (k *reader) container(o *source.Map, doc *spec.Document, volumes map[string
 		k.Refuse(o.Tree.Line, source.FieldPath(o.Path, "image"), "", "is missing", "write the image that the container runs")
 	}
 	k.pullPolicy(o.Consume("imagePullPolicy"), o, doc)
+	readResources(o.Map("resources"), doc)
 	k.environment(o, doc)
 	if v := o.Consume("command"); v != nil {
 		doc.Command = spec.Command{Argv: k.expandedCommand(v, doc)}
@@ -61,8 +62,7 @@ func (k *reader) container(o *source.Map, doc *spec.Document, volumes map[string
 			v.Kept(flag.name)
 		}
 	}
-	readResources(o.Map("resources"), doc)
-	readMounts(o.Consume("volumeMounts"), doc, volumes)
+	k.readMounts(o.Consume("volumeMounts"), doc, volumes)
 	for _, item := range o.Consume("ports").List() {
 		readPort(item, doc)
 	}
@@ -127,23 +127,7 @@ func (k *reader) environment(o *source.Map, doc *spec.Document) {
 		e.Finish(nil, nil, false)
 	}
 	for _, item := range o.Consume("envFrom").List() {
-		e := item.Map()
-		if c := e.Map("configMapRef"); c != nil {
-			v := c.Consume("name")
-			files, here := k.configs[v.Text()]
-			if here && v != nil && !e.Has("prefix") {
-				for name, text := range files {
-					if _, said := doc.Env[name]; !said { // env wins over envFrom
-						doc.Env = source.Set(doc.Env, name, text)
-					}
-				}
-				v.Translated("env", "the ConfigMap is in the file")
-				c.Finish(source.Reasons{"optional": "it is there"}, nil, false)
-				e.Finish(nil, nil, false)
-				continue
-			}
-		}
-		item.Dropped("what is not in the file cannot be copied; write env, or secrets by name")
+		readEnvFrom(k, item, doc)
 	}
 }
 
@@ -156,8 +140,9 @@ func (k *reader) valueFrom(name string, v *source.Value, o *source.Map, doc *spe
 			v.Refuse("names no secret", "write its name")
 			return
 		}
-		doc.Secrets = append(doc.Secrets, spec.SecretUse{Name: secret.Text(), Env: name})
-		v.Translated(fmt.Sprintf("secrets[%d]", len(doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it, with the value of the key %s", source.Shorten(secret.Tree.Text), source.Shorten(key.Text())))
+		use := spec.SecretUse{Name: secretOf(k, secret.Text(), key.Text()), Env: name}
+		doc.Secrets = append(doc.Secrets, use)
+		v.Translated(fmt.Sprintf("secrets[%d]", len(doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it, with the value of the key %s", source.Shorten(use.Name), source.Shorten(key.Text())))
 		return
 	}
 	if c := o.Map("configMapKeyRef"); c != nil {
@@ -167,27 +152,23 @@ func (k *reader) valueFrom(name string, v *source.Value, o *source.Map, doc *spe
 			v.Translated("env."+name, "the ConfigMap is in the file")
 			return
 		}
+		if c.Consume("optional").Bool() {
+			v.Ignored("it may be missing")
+			return
+		}
 		v.Dropped("the ConfigMap is not in the file; write the value")
 		return
 	}
 	if f := o.Map("fieldRef"); f != nil {
-		readFieldRef(name, v, f.Consume("fieldPath").Text())
+		readFieldRef(k, name, v, f.Consume("fieldPath").Text(), doc)
+		f.Finish(source.Reasons{"apiVersion": "it is the pod's"}, nil, false)
+		return
+	}
+	if f := o.Map("resourceFieldRef"); f != nil {
+		resourceFieldRef(name, v, f, doc)
 		return
 	}
 	v.Dropped("a task's variables have values; write it")
-}
-
-// readFieldRef knows the fields of a pod that the platform tells its tasks by the
-// same name.
-func readFieldRef(name string, v *source.Value, path string) {
-	switch {
-	case strings.Contains(path, "job-completion-index") && name == "JOB_COMPLETION_INDEX":
-		v.Translated("", "tasks of arrays have it")
-	case path == "metadata.name" && name == "JOB_NAME":
-		v.Translated("", "tasks have it")
-	default:
-		v.Dropped("there is no such field; tasks have MUSTER_WORKLOAD, MUSTER_TASK_INDEX and MUSTER_NODE")
-	}
 }
 
 // expandedCommand is a list of arguments with $(NAME) replaced, as Kubernetes does.
@@ -218,7 +199,7 @@ func (k *reader) expand(s string, doc *spec.Document) string {
 		}
 		name, _, closed := strings.Cut(s[i+1:], ")")
 		name, bracket := strings.CutPrefix(name, "(")
-		if text, known := doc.Env[name]; closed && bracket && (known || k.known(doc, name)) {
+		if text, known := doc.Env[name]; closed && bracket && (known || isKnown(k, doc, name)) {
 			if !known {
 				text = variable(name)
 			}
@@ -270,16 +251,16 @@ func readResources(o *source.Map, doc *spec.Document) {
 		if list == nil {
 			continue
 		}
-		lost := source.Reasons{"ephemeral-storage": "disk is neither counted nor limited"}
+		unneeded, lost := source.Reasons{"ephemeral-storage": "disk is neither counted nor limited"}, source.Reasons{}
 		for _, name := range list.Tree.Names {
 			switch {
 			case strings.HasPrefix(name, "hugepages-"):
 				lost[name] = "huge pages are of use as volumes only, and documents have none such"
-			case lost[name] == "":
+			default:
 				lost[name] = other
 			}
 		}
-		list.Finish(nil, lost, false)
+		list.Finish(unneeded, lost, false)
 	}
 }
 
@@ -375,7 +356,7 @@ func readPort(item *source.Value, doc *spec.Document) {
 // readReadiness reads when a replica is ready; of other kinds it means nothing.
 func readReadiness(v *source.Value, doc *spec.Document) {
 	if !doc.Kind.Replicated() {
-		v.Dropped("only replicas of a service are asked whether they are ready")
+		v.Ignored("only replicas of a service are asked whether they are ready")
 		return
 	}
 	o := v.Map()

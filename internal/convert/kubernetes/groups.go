@@ -94,6 +94,10 @@ func apart(groups []*replica) string {
 func byRank(groups []*replica) (*spec.Document, string) {
 	last := groups[len(groups)-1]
 	gang := last.doc
+	gang.Workers = last.first + last.count
+	if !slices.ContainsFunc(groups, func(g *replica) bool { return !alike(g.doc, gang) }) {
+		return gang, ""
+	}
 	var b strings.Builder
 	for i, g := range groups {
 		argv := append(slices.Clone(g.doc.Command.Argv), g.doc.Args...)
@@ -136,8 +140,16 @@ func byRank(groups []*replica) (*spec.Document, string) {
 		g.at.Translated("command", "tasks run by their rank what their group does")
 	}
 	gang.Command, gang.Args = spec.Command{Argv: []string{"/bin/sh", "-c", b.String()}}, nil
-	gang.Workers = last.first + last.count
 	return gang, ""
+}
+
+// alike reports whether the tasks of two groups do and need the same.
+func alike(a, b *spec.Document) bool {
+	x, y := a.Clone(), b.Clone()
+	for _, d := range []*spec.Document{x, y} {
+		d.Workers, d.Labels, d.Annotations, d.Ports = 0, nil, nil, nil
+	}
+	return x.Equal(y)
 }
 
 // scriptOf is the script that scripted made; "" where there is none.

@@ -142,6 +142,16 @@ func (k *reader) job(o *source.Map, doc *spec.Document) *spec.Document {
 	switch {
 	case gang:
 		k.gangEnv(doc)
+		at := &source.Value{Reader: k.Reader, Tree: s.Tree, Path: s.Path, Line: s.Tree.Line}
+		if doc.Name != "" {
+			names := hostNames(doc.Name, 1, entryText(source.Entry(source.Entry(s.Tree, "template"), "spec"), "subdomain"), func(n []int) int {
+				if n[0] < 0 || n[0] >= complete {
+					return -1
+				}
+				return n[0]
+			})
+			k.scripted(doc, resolved(doc, []hosts{names}, at), at)
+		}
 		doc.Kind, doc.Workers = lifecycle.Distributed, complete
 		c.Translated("workers", "its pods have names for each other: a gang")
 		p.Translated("workers", "")

@@ -19,7 +19,7 @@ func (k *reader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 		k.missingTemplate(o, "spec.replicatedJobs")
 		return nil
 	}
-	k.exclusiveTopology(doc)
+	exclusiveTopology(k, doc)
 	doc.Kind = lifecycle.Distributed
 	decides := source.Entry(s.Tree, "successPolicy")
 	first := ""
@@ -38,7 +38,7 @@ func (k *reader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 	}
 	var groups []*replica
 	for _, item := range jobs.List() {
-		if g := k.replicatedJob(item, doc); g != nil && g.count > 0 {
+		if g := replicatedJob(k, item, doc); g != nil && g.count > 0 {
 			groups = append(groups, g)
 		}
 	}
@@ -49,12 +49,12 @@ func (k *reader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 		jobs.Refuse("has no pods", "write at least one group")
 		return nil
 	}
-	k.startupOrder(s.Consume("startupPolicy"), len(groups))
-	gangs := k.stages(jobs, doc.Name, domain, groups, first)
+	startupOrder(k, s.Consume("startupPolicy"), len(groups))
+	gangs := gangsOf(k, jobs, doc.Name, domain, groups, first)
 	if len(k.Errors) > 0 {
 		return nil
 	}
-	k.jobSetEnds(s, gangs, first, groups)
+	jobSetEnds(k, s, gangs, first, groups)
 	s.Finish(source.Reasons{"coordinator": "the first task is the master", "managedBy": "it is Muster's"}, source.Reasons{"volumeClaimPolicies": "a claim must be there"}, false)
 	for _, gang := range gangs {
 		if gang.Workers == 1 {
@@ -70,7 +70,7 @@ func (k *reader) jobSet(o *source.Map, doc *spec.Document) *spec.Document {
 }
 
 // exclusiveTopology reads the annotation by which each job has a domain of nodes.
-func (k *reader) exclusiveTopology(doc *spec.Document) {
+func exclusiveTopology(k *reader, doc *spec.Document) {
 	const exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 	key, ok := doc.Annotations[exclusive]
 	if !ok {
@@ -85,7 +85,7 @@ func (k *reader) exclusiveTopology(doc *spec.Document) {
 	}
 }
 
-func (k *reader) startupOrder(v *source.Value, groups int) {
+func startupOrder(k *reader, v *source.Value, groups int) {
 	if v == nil {
 		return
 	}
@@ -98,7 +98,7 @@ func (k *reader) startupOrder(v *source.Value, groups int) {
 }
 
 // jobSetEnds reads how a JobSet ends.
-func (k *reader) jobSetEnds(s *source.Map, gangs []*spec.Document, first string, groups []*replica) {
+func jobSetEnds(k *reader, s *source.Map, gangs []*spec.Document, first string, groups []*replica) {
 	last := gangs[len(gangs)-1]
 	if p := s.Map("failurePolicy"); p != nil {
 		if v := p.Consume("maxRestarts"); v != nil {
@@ -141,9 +141,9 @@ func (k *reader) jobSetEnds(s *source.Map, gangs []*spec.Document, first string,
 	readSuspended(suspend, gangs[0])
 }
 
-// stages makes the gangs of a JobSet: of the groups that run together one each.
+// gangsOf makes the gangs of a JobSet: of the groups that run together one each.
 // What cannot be one gang is a workload for each group, which is not the same.
-func (k *reader) stages(at *source.Value, name, domain string, groups []*replica, first string) (gangs []*spec.Document) {
+func gangsOf(k *reader, at *source.Value, name, domain string, groups []*replica, first string) (gangs []*spec.Document) {
 	all := stagesOf(groups)
 	split := len(all) > 1
 	for _, stage := range all {
@@ -156,7 +156,7 @@ func (k *reader) stages(at *source.Value, name, domain string, groups []*replica
 		}
 		if gang != nil {
 			gangs = append(gangs, gang)
-			k.named(gang, stage[0].role, split)
+			named(k, gang, stage[0].role, split)
 			for _, g := range stage {
 				g.doc = gang
 			}
@@ -166,20 +166,20 @@ func (k *reader) stages(at *source.Value, name, domain string, groups []*replica
 		split = true
 		for _, g := range stage {
 			g.doc.Workers = g.count
-			k.named(g.doc, g.role, true)
+			named(k, g.doc, g.role, true)
 			gangs = append(gangs, g.doc)
 		}
 	}
 	for _, g := range groups {
 		for _, w := range g.waits {
-			k.dependency(g, w, groups)
+			waitFor(k, g, w, groups)
 		}
 	}
 	return gangs
 }
 
 // named gives a part of a set its own name.
-func (k *reader) named(gang *spec.Document, role string, part bool) {
+func named(k *reader, gang *spec.Document, role string, part bool) {
 	switch {
 	case !part:
 	case gang.Name != "":
@@ -189,8 +189,8 @@ func (k *reader) named(gang *spec.Document, role string, part bool) {
 	}
 }
 
-// dependency has the workload of a group wait for that of another.
-func (k *reader) dependency(g *replica, w waits, groups []*replica) {
+// waitFor has the workload of a group wait for that of another.
+func waitFor(k *reader, g *replica, w waits, groups []*replica) {
 	i := slices.IndexFunc(groups, func(o *replica) bool { return o.role == w.group })
 	if i < 0 {
 		w.at.Refuse(fmt.Sprintf("there is no group %q", source.Shorten(w.group)), "name one of replicatedJobs")
@@ -272,7 +272,7 @@ func index(groups []*replica, name, domain string) {
 }
 
 // replicatedJob reads one group of a JobSet.
-func (k *reader) replicatedJob(item *source.Value, doc *spec.Document) *replica {
+func replicatedJob(k *reader, item *source.Value, doc *spec.Document) *replica {
 	o := item.Map()
 	if o == nil {
 		return nil

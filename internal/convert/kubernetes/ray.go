@@ -22,19 +22,19 @@ func (k *reader) rayJob(o *source.Map, doc *spec.Document) *spec.Document {
 		run = "cat >/tmp/runtime-env.yaml <<'MUSTER'\n" + strings.TrimRight(v.Text(), "\n") + "\nMUSTER\nexec ray job submit --address http://127.0.0.1:8265 --runtime-env /tmp/runtime-env.yaml -- " + run
 		v.Translated("command", "the head submits the entrypoint with it")
 	}
-	gang := k.rayGang(cluster, entrypoint, doc, run)
+	gang := rayGang(k, cluster, entrypoint, doc, run)
 	if gang == nil {
 		return nil
 	}
 	entrypoint.Translated("command", "the first task starts the head of a Ray cluster and runs it there")
-	k.rayEnds(s, gang)
+	rayEnds(k, s, gang)
 	return gang
 }
 
 // rayCluster is a gang that is a Ray cluster until it is stopped.
 func (k *reader) rayCluster(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Consume("spec")
-	gang := k.rayGang(s.Map(), s, doc, "exec sleep infinity")
+	gang := rayGang(k, s.Map(), s, doc, "exec sleep infinity")
 	if gang == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (k *reader) rayCluster(o *source.Map, doc *spec.Document) *spec.Document {
 }
 
 // rayGang makes a gang of the head and the workers of a Ray cluster.
-func (k *reader) rayGang(cluster *source.Map, at *source.Value, doc *spec.Document, run string) *spec.Document {
+func rayGang(k *reader, cluster *source.Map, at *source.Value, doc *spec.Document, run string) *spec.Document {
 	if cluster == nil {
 		return nil
 	}
@@ -59,14 +59,14 @@ func (k *reader) rayGang(cluster *source.Map, at *source.Value, doc *spec.Docume
 		headRestart(k.template(t, h.doc, "ray-head"))
 	}
 	start := readRayStart(head)
-	worker, join := k.rayWorkers(cluster, doc, grows != nil && grows.Bool())
+	worker, join := rayWorkers(k, cluster, doc, grows != nil && grows.Bool())
 	if len(k.Errors) > 0 {
 		return nil
 	}
-	h.doc.Command, h.doc.Args = k.rayCommand(h.doc, rayScript(run, start, join), at), nil
+	h.doc.Command, h.doc.Args = rayCommand(k, h.doc, rayScript(run, start, join), at), nil
 	gang := h.doc
 	if worker != nil {
-		worker.doc.Command, worker.doc.Args = k.rayCommand(worker.doc, rayScript(run, start, join), at), nil
+		worker.doc.Command, worker.doc.Args = rayCommand(k, worker.doc, rayScript(run, start, join), at), nil
 		gang = mergeGroups(h, worker)
 	} else {
 		gang.Workers = 1
@@ -84,7 +84,7 @@ func (k *reader) rayGang(cluster *source.Map, at *source.Value, doc *spec.Docume
 }
 
 // rayCommand is the command of a task of a Ray cluster, which is Ray's own.
-func (k *reader) rayCommand(doc *spec.Document, script string, at *source.Value) spec.Command {
+func rayCommand(k *reader, doc *spec.Document, script string, at *source.Value) spec.Command {
 	if argv := doc.Command.Argv; len(argv) > 0 && strings.Contains(strings.Join(append(argv, doc.Args...), " "), "KUBERAY_GEN_RAY_START_CMD") {
 		at.Dropped("ray start is given by Muster; what the container's own command does beside it is missing")
 	}
@@ -143,7 +143,7 @@ func unquoted(s string) string {
 
 // rayWorkers reads the workers of a Ray cluster: those of all groups are the
 // same but for their number.
-func (k *reader) rayWorkers(cluster *source.Map, doc *spec.Document, grows bool) (worker *replica, join string) {
+func rayWorkers(k *reader, cluster *source.Map, doc *spec.Document, grows bool) (worker *replica, join string) {
 	v := cluster.Consume("workerGroupSpecs")
 	for _, item := range v.List() {
 		o := item.Map()
@@ -190,7 +190,7 @@ func (k *reader) rayWorkers(cluster *source.Map, doc *spec.Document, grows bool)
 }
 
 // rayEnds reads how a RayJob ends.
-func (k *reader) rayEnds(s *source.Map, gang *spec.Document) {
+func rayEnds(k *reader, s *source.Map, gang *spec.Document) {
 	k.runEnds(s, gang)
 	s.Finish(source.Reasons{"shutdownAfterJobFinishes": "the cluster ends with its entrypoint", "submissionMode": "the entrypoint runs on the head", "submitterConfig": "the entrypoint runs on the head", "submitterPodTemplate": "the entrypoint runs on the head", "jobId": "workloads have ids of their own", "managedBy": "it is Muster's", "metadata": "labels say it"},
 		source.Reasons{"entrypointNumCpus": "the entrypoint shares the head", "entrypointNumGpus": "the entrypoint shares the head", "entrypointResources": "the entrypoint shares the head", "clusterSelector": "a cluster that is there is not used", "deletionStrategy": "the cluster ends with its entrypoint"}, false)

@@ -23,7 +23,7 @@ type computed struct {
 }
 
 // compute gives the tasks of doc a variable whose value is a word of the shell.
-func (k *reader) compute(doc *spec.Document, name, word string) {
+func compute(k *reader, doc *spec.Document, name, word string) {
 	c := k.computed[doc]
 	if c == nil {
 		c = &computed{names: map[string]bool{}}
@@ -33,9 +33,9 @@ func (k *reader) compute(doc *spec.Document, name, word string) {
 	c.lines = append(c.lines, name+"="+word)
 }
 
-// known reports whether the tasks of doc have a variable whose value is not
+// isKnown reports whether the tasks of doc have a variable whose value is not
 // in the file.
-func (k *reader) known(doc *spec.Document, name string) bool {
+func isKnown(k *reader, doc *spec.Document, name string) bool {
 	if c := k.computed[doc]; c != nil && c.names[name] {
 		return true
 	}
@@ -56,9 +56,9 @@ func quote(text string) string {
 	return b.String()
 }
 
-// script is what the tasks of doc run where a shell has to find something out
+// scriptFor is what the tasks of doc run where a shell has to find something out
 // first; "" where nothing has to be. before are lines that come first.
-func (k *reader) script(doc *spec.Document, before []string, at *source.Value) string {
+func scriptFor(k *reader, doc *spec.Document, before []string, at *source.Value) string {
 	lines := slices.Clone(before)
 	if c := k.computed[doc]; c != nil {
 		for _, l := range c.lines {
@@ -100,7 +100,7 @@ func unholed(text string) string {
 
 // scripted gives doc a shell where its command needs one.
 func (k *reader) scripted(doc *spec.Document, before []string, at *source.Value) {
-	if text := k.script(doc, before, at); text != "" {
+	if text := scriptFor(k, doc, before, at); text != "" {
 		doc.Command, doc.Args = spec.Command{Argv: []string{"/bin/sh", "-c", text}}, nil
 	}
 	delete(k.computed, doc)

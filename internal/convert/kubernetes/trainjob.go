@@ -6,32 +6,23 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// runtimes are the frameworks of the runtimes that come with Kubeflow Trainer.
-var runtimes = map[string]string{
-	"torch-distributed": "pytorch", "torch-distributed-multi-node": "pytorch", "torchtune": "pytorch", "deepspeed-distributed": "mpi", "mpi-distributed": "mpi", "mlx-distributed": "mpi",
-	"jax-distributed": "jax", "xgboost-distributed": "xgboost",
-}
-
 // trainJob is a gang of which a runtime in the cluster says the rest.
 func (k *reader) trainJob(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
-	t := s.Map("trainer")
-	if t == nil {
-		k.missingTemplate(o, "spec.trainer")
+	if s == nil {
+		k.missingTemplate(o, "spec")
 		return nil
 	}
 	doc.Kind, doc.Workers, doc.Framework = lifecycle.Distributed, 1, "env"
 	if ref := s.Map("runtimeRef"); ref != nil {
-		v := ref.Consume("name")
-		if f, known := runtimes[v.Text()]; known {
-			doc.Framework = f
-			v.Approximated("framework", "of the runtime only the framework is known; what else it has is missing")
-		} else if v != nil {
-			v.Dropped("the runtime is not in the file; what it has is missing")
-		}
-		ref.Finish(source.Reasons{"apiGroup": "", "kind": ""}, nil, false)
+		runtimeOf(k, ref, doc)
 	}
-	k.trainer(t, doc)
+	if t := s.Map("trainer"); t != nil {
+		readTrainer(k, t, doc)
+	}
+	if doc.Image == "" {
+		k.Refuse(s.Tree.Line, source.FieldPath(s.Path, "trainer.image"), "", "is missing: the runtime that has it is not in the file", "write the image, or the runtime into the same file")
+	}
 	readSuspended(s.Consume("suspend"), doc)
 	if v := s.Consume("activeDeadlineSeconds"); v != nil {
 		doc.MaxDuration = source.Seconds(v.Integer(1))
@@ -42,14 +33,12 @@ func (k *reader) trainJob(o *source.Map, doc *spec.Document) *spec.Document {
 	return doc
 }
 
-func (k *reader) trainer(t *source.Map, doc *spec.Document) {
+func readTrainer(k *reader, t *source.Map, doc *spec.Document) {
 	k.environment(t, doc)
 	k.gangEnv(doc)
 	if v := t.Consume("image"); v != nil {
 		doc.Image = v.Text()
 		v.Kept("image")
-	} else {
-		k.Refuse(t.Tree.Line, source.FieldPath(t.Path, "image"), "", "is missing: the runtime that has it is not in the file", "write the image")
 	}
 	if v := t.Consume("command"); v != nil {
 		doc.Command = spec.Command{Argv: k.expandedCommand(v, doc)}

@@ -11,12 +11,15 @@ import (
 
 // volumeSource is a volume of a pod before something mounts it.
 type volumeSource struct {
-	at      *source.Value
-	volume  spec.Volume
-	memory  bool   // an emptyDir in memory
-	why     string // it cannot be had; empty: it can
-	near    string // it is only near to what was asked for
-	mounted bool
+	at       *source.Value
+	volume   spec.Volume
+	memory   bool   // an emptyDir in memory
+	why      string // it cannot be had; empty: it can
+	near     string // it is only near to what was asked for
+	mounted  bool
+	optional bool              // it may be missing, and is
+	files    map[string]string // of a Secret: paths by key
+	secret   string            // the name of the Secret that they are of
 }
 
 // volumeSources reads the volumes of a pod by name.
@@ -62,9 +65,12 @@ func (k *reader) volumeSource(o *source.Map, s *volumeSource) {
 		k.configMap(o.Map("configMap"), s)
 	case o.Has("secret"):
 		c := o.Map("secret")
-		s.volume.Secret = c.Consume("secretName").Text()
-		s.near = "the secret is one file, and its path is that file"
-		c.Finish(source.Reasons{"defaultMode": "its file is for its user only", "optional": "secrets that a document names must be there"}, source.Reasons{"items": "the secret is one file"}, false)
+		s.secret = c.Consume("secretName").Text()
+		s.volume.Secret = s.secret
+		if s.files = secretFiles(k, c, s.secret); len(s.files) == 0 {
+			s.near = "the secret is one file, and its path is that file"
+		}
+		c.Finish(source.Reasons{"defaultMode": "its file is for its user only", "optional": "secrets that a document names must be there"}, nil, false)
 	default:
 		s.why = "such volumes are not known; mount them on the nodes and write hostPath, or make a claim"
 	}
@@ -92,6 +98,7 @@ func readEmptyDir(v *source.Value, s *volumeSource) {
 
 func (k *reader) configMap(o *source.Map, s *volumeSource) {
 	files, here := k.configs[o.Consume("name").Text()]
+	optional := o.Consume("optional").Bool()
 	if !here {
 		s.why = "the ConfigMap is not in the file; write volumes with config"
 	}
@@ -113,11 +120,12 @@ func (k *reader) configMap(o *source.Map, s *volumeSource) {
 	if here && len(s.volume.Config) == 0 {
 		s.why = "the ConfigMap has no such files"
 	}
-	o.Finish(source.Reasons{"defaultMode": "files of documents can be read by all", "optional": "it is there"}, nil, false)
+	o.Finish(source.Reasons{"defaultMode": "files of documents can be read by all"}, nil, false)
+	s.optional = optional && !here
 }
 
 // readMounts reads what a container mounts.
-func readMounts(v *source.Value, doc *spec.Document, sources map[string]*volumeSource) {
+func (k *reader) readMounts(v *source.Value, doc *spec.Document, sources map[string]*volumeSource) {
 	for _, item := range v.List() {
 		o := item.Map()
 		if o == nil {
@@ -134,8 +142,31 @@ func readMounts(v *source.Value, doc *spec.Document, sources map[string]*volumeS
 		m.ReadOnly = o.Consume("readOnly").Bool() || m.ReadOnly
 		sub := o.Consume("subPath").Text()
 		o.Finish(source.Reasons{"mountPropagation": "the backend sees to it"}, source.Reasons{"subPathExpr": "paths have no variables", "recursiveReadOnly": "what lies below is as it is"}, false)
+		if len(s.files) > 0 {
+			secretMount(k, item, s, m, sub, doc)
+			continue
+		}
 		readMount(item, s, m, sub, doc)
 	}
+}
+
+// secretMount mounts the keys of a Secret, each of which is a secret here.
+func secretMount(k *reader, item *source.Value, s *volumeSource, m spec.Volume, sub string, doc *spec.Document) {
+	s.mounted = true
+	to := fmt.Sprintf("volumes[%d]", len(doc.Volumes))
+	for _, key := range source.SortedKeys(s.files) {
+		v := m
+		v.Secret, v.Path = secretOf(k, s.secret, key), path.Join(m.Path, s.files[key])
+		switch {
+		case sub != "" && sub != s.files[key]:
+			continue
+		case sub != "":
+			v.Path = m.Path
+		}
+		doc.Volumes = append(doc.Volumes, v)
+	}
+	item.Translated(to, "each key of the Secret is a secret, which muster secret create makes")
+	s.at.Translated(to, "each key of the Secret is a secret, which muster secret create makes")
 }
 
 func readMount(item *source.Value, s *volumeSource, m spec.Volume, sub string, doc *spec.Document) {
@@ -143,6 +174,10 @@ func readMount(item *source.Value, s *volumeSource, m spec.Volume, sub string, d
 	s.mounted = true
 	to := fmt.Sprintf("volumes[%d]", len(doc.Volumes))
 	switch {
+	case s.optional:
+		item.Ignored("it may be missing")
+		s.at.Ignored("it may be missing")
+		return
 	case s.why != "":
 		item.Dropped(s.why)
 		if first {
