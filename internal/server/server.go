@@ -147,7 +147,7 @@ func (s *Server) routes() {
 	cfg.CreateHooks = nil // no $schema links in bodies
 	s.api = humago.New(s.mux, cfg)
 	s.schemas()
-	workloads.Register(s.Reader, s.api)
+	workloads.Register(s.Reader, s.api, s.closing)
 	logs.Register(s.Reader, s.api, s.builds, s.closing)
 	watch.Register(s.Reader, s.api, s.version.Version, s.closing)
 	s.guard.Register(s.api)

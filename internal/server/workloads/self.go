@@ -75,9 +75,14 @@ func (s *routes) selfRoutes() {
 		request.Named
 		Body map[string]any `contentType:"application/merge-patch+json"`
 	}) (*workloadOutput, error) {
-		return s.act(ctx, &in.Named, func(r draft.Ref) draft.Command[*core.Workload] {
-			return submission.Amend(submission.Amendment{Ref: r, Change: func(d *spec.Document) (*spec.Document, error) { return amended(d, in.Body) }})
-		})
+		return s.change(ctx, &in.Named, in.Body)
+	})
+}
+
+// change merges a patch into the document of a workload.
+func (s *routes) change(ctx context.Context, in *request.Named, patch map[string]any) (*workloadOutput, error) {
+	return s.act(ctx, in, func(r draft.Ref) draft.Command[*core.Workload] {
+		return submission.Amend(submission.Amendment{Ref: r, Change: func(d *spec.Document) (*spec.Document, error) { return amended(d, patch) }})
 	})
 }
 
@@ -106,19 +111,27 @@ func (s *routes) tell(ctx context.Context, t submission.Told) (*struct{}, error)
 // amendable are the fields of a document that may change while it lives.
 var amendable = spec.LiveFields()
 
-// amended is a document after a merge patch of what may change.
-func amended(d *spec.Document, patch map[string]any) (*spec.Document, error) {
+// mayChange says what of a merge patch does not change while a workload lives.
+func mayChange(patch map[string]any) error {
 	may := map[string]bool{}
 	for _, name := range amendable {
 		may[name] = true
 	}
 	if len(patch) == 0 {
-		return nil, problem.BadRequest("body", "says nothing to change", "name one of "+strings.Join(amendable, ", "))
+		return problem.BadRequest("body", "says nothing to change", "name one of "+strings.Join(amendable, ", "))
 	}
 	for name := range patch {
 		if !may[name] {
-			return nil, problem.BadRequest(name, "does not change while a workload lives", "what does: "+strings.Join(amendable, ", ")+"; for the rest submit a new one")
+			return problem.BadRequest(name, "does not change while a workload lives", "what does: "+strings.Join(amendable, ", ")+"; for the rest submit a new one")
 		}
+	}
+	return nil
+}
+
+// amended is a document after a merge patch of what may change.
+func amended(d *spec.Document, patch map[string]any) (*spec.Document, error) {
+	if err := mayChange(patch); err != nil {
+		return nil, err
 	}
 	m, err := request.RecordOf(d)
 	if err != nil {

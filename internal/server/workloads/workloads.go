@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/server/bulk"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
@@ -34,15 +35,18 @@ import (
 // routes serve workloads.
 type routes struct {
 	*reader.Reader
-	api huma.API
+	api     huma.API
+	actions *bulk.Actions
 }
 
-// Register adds the routes of workloads, documents and assets to an API.
-func Register(r *reader.Reader, a huma.API) {
-	s := &routes{r, a}
+// Register adds the routes of workloads, documents and assets to an API; bulk
+// actions end with closing.
+func Register(r *reader.Reader, a huma.API, closing <-chan struct{}) {
+	s := &routes{r, a, bulk.New(r.Log, closing)}
 	s.routes()
 	s.whyRoutes()
 	s.actionRoutes()
+	s.bulkActionRoutes()
 	s.selfRoutes()
 	s.taskPageRoute()
 	s.rowRoute()
@@ -88,9 +92,7 @@ func (s *routes) routes() {
 	huma.Register(s.api, request.Matched(huma.Operation{
 		OperationID: "delete-workload", Method: http.MethodDelete, Path: "/v1/projects/{project}/workloads/{name}",
 		Summary: "End a workload and remove it with its logs", Tags: []string{"workloads"},
-	}), func(ctx context.Context, in *request.Named) (*workloadOutput, error) {
-		return s.act(ctx, in, func(r draft.Ref) draft.Command[*core.Workload] { return submission.Delete(r, access.Actor(ctx)) })
-	})
+	}), s.remove)
 }
 
 // answer reads what belongs to w and wraps it.
@@ -117,6 +119,9 @@ func (s *routes) act(ctx context.Context, in *request.Named, command func(draft.
 	w, err = control.Do(ctx, s.Control, request.Unchanged(ctx, ref, command(ref)))
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
+	}
+	if ctx.Value(briefKey{}) != nil {
+		return &workloadOutput{Body: api.Workload{Phase: string(w.Phase)}}, nil
 	}
 	return s.answer(ctx, w, http.StatusOK)
 }

@@ -61,9 +61,46 @@ export interface Block {
   name: string
 }
 
+export interface BulkAction {
+  action: string
+  /** Workloads with which it was done */
+  done: number
+  endedAt?: Time
+  id: string
+  /** Workloads that were asked and refused */
+  refused: number
+  startedAt: Time
+  state: "running" | "done" | "cancelled"
+  /** Workloads that were named, or that the filter meant */
+  total: number
+  /** Who asked for it */
+  user: string
+}
+
+export interface BulkActionList {
+  items: BulkAction[]
+}
+
 export interface BulkItem {
   problem?: Problem
   workload?: Workload
+}
+
+export interface BulkOutcome {
+  id: string
+  name?: string
+  /** Phase after the action */
+  phase?: string
+  /** Why it was refused */
+  problem?: Problem
+  /** Left out where no workload has the id */
+  project?: string
+}
+
+export interface BulkOutcomeList {
+  items: BulkOutcome[]
+  /** cursor of the next page */
+  next?: string
 }
 
 export interface BulkResult {
@@ -631,6 +668,19 @@ export interface Metrics {
   stepSeconds: number
   /** End of the last step */
   to: Time
+}
+
+export interface NewBulkAction {
+  /** As POST …/NAME:action; delete as DELETE, change as PATCH */
+  action: "stop" | "restart" | "delete" | "hold" | "release" | "preempt" | "move" | "approve" | "reject" | "change"
+  /** In place of workloads: as of the list of workloads */
+  filter?: string
+  /** The body of the action of one workload, the same for each; of change the merge patch */
+  options?: unknown
+  /** With filter: only of this project */
+  project?: string
+  /** Ids; at most 50,000 */
+  workloads?: string[]
 }
 
 export interface NewCheckpoint {

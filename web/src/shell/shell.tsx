@@ -9,6 +9,7 @@ import { outdated, session } from '../live/store'
 import { tellSession } from '../live/stream'
 import type { Screen } from '../screen'
 import { Button, Empty, Keys, Link, Page, useTitle } from '../ui/basics'
+import { BulkActions } from '../work/bulk'
 import { Icon, type IconName } from '../ui/icons'
 import { complain, Menu, Overlays } from '../ui/overlay'
 import { languageChoices, themeChoices, themeNames } from './choices'
@@ -75,7 +76,7 @@ export function Shell() {
       {screen ? <screen.view key={key} params={params} query={query.value} /> : <NotFound />}
       {paletteOpen.value && <Palette />}
       {helpOpen.value && <Help />}
-      <Overlays />
+      <Overlays lasting={<BulkActions />} />
     </div>
   )
 }

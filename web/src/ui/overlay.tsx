@@ -79,8 +79,8 @@ export async function copy(text: string, what: string = T.$copied): Promise<void
 /** What is shown over the whole page, if anything is. */
 export const over = signal<ComponentChildren>(null)
 
-/** Where dialogs and messages of the whole page are. */
-export function Overlays() {
+/** Where dialogs and messages of the whole page are; lasting are messages that stay as long as what they tell of. */
+export function Overlays({ lasting }: { lasting?: ComponentChildren }) {
   const q = question.value
   return (
     <>
@@ -94,15 +94,18 @@ export function Overlays() {
           </footer>
         </Dialog>
       )}
-      <div class="toasts" role="status" aria-live="polite">
-        {toasts.value.map((t) => (
-          <div key={t.id} class="toast" data-bad={t.bad || undefined}>
-            <Icon name={t.bad ? 'warning' : 'tick'} />
-            <div class="toast-text">{t.text}</div>
-            {t.action && <Button kind="quiet" onClick={() => { t.action!.run(); drop(t.id) }}>{t.action.label}</Button>}
-            <Button kind="quiet" icon="close" aria-label={T.$close} onClick={() => drop(t.id)} />
-          </div>
-        ))}
+      <div class="corner">
+        {lasting}
+        <div class="toasts" role="status" aria-live="polite">
+          {toasts.value.map((t) => (
+            <div key={t.id} class="toast" data-bad={t.bad || undefined}>
+              <Icon name={t.bad ? 'warning' : 'tick'} />
+              <div class="toast-text">{t.text}</div>
+              {t.action && <Button kind="quiet" onClick={() => { t.action!.run(); drop(t.id) }}>{t.action.label}</Button>}
+              <Button kind="quiet" icon="close" aria-label={T.$close} onClick={() => drop(t.id)} />
+            </div>
+          ))}
+        </div>
       </div>
     </>
   )

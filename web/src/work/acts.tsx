@@ -1,13 +1,14 @@
 // What can be done with workloads, wherever they are shown.
 import { send, workloadURL } from '../api/client'
-import type { Row } from '../api/types'
+import type { NewBulkAction, Row } from '../api/types'
 import { plural, shell } from '../lib/format'
 import type { IconName } from '../ui/icons'
 import { ask, complain, toast } from '../ui/overlay'
 import { curl, type Said } from '../ui/copyas'
+import { bulk } from './bulk'
 import { phrase, T } from '../texts'
 
-export interface Act { id: string; label: string; done: string; icon: IconName; danger?: boolean; ask?: string }
+export interface Act { id: NewBulkAction['action']; label: string; done: string; icon: IconName; danger?: boolean; ask?: string }
 
 /** Every act that needs no more than to be named, in the order in which they are shown. */
 export const acts = {
@@ -24,7 +25,7 @@ export const acts = {
 export const seldom: Act[] = [acts.hold, acts.release, acts.preempt, acts.move]
 
 /** What an act is asked of. */
-export type Named = Pick<Row, 'name' | 'project' | 'phase' | 'kind' | 'preemptible' | 'allowedActions'>
+export type Named = Pick<Row, 'id' | 'name' | 'project' | 'phase' | 'kind' | 'preemptible' | 'allowedActions'>
 
 const verbs: Record<string, string> = { stop: T.$stopped, delete: T.$deletedLower, release: T.$releasedLower, hold: T.$heldLower, scale: T.$scaledLower, move: T.$moved, change: T.$changedLower, update: T.$changedLower, restart: T.$restartedLower, preempt: T.$preemptedLower, approve: T.$approved, reject: T.$rejected, revise: T.$restartedWithAnother }
 
@@ -46,36 +47,26 @@ export const fit = <T extends Named>(a: { id: string }, of: T[]): T[] => of.filt
 
 const path = (a: Act, w: Named): [string, string] => (a.id === 'delete' ? ['DELETE', workloadURL(w.project, w.name)] : ['POST', workloadURL(w.project, w.name) + ':' + a.id])
 
-/** Asks if need be, does it, and says how it went. Reports whether it was done to any. */
+/** Asks if need be, does it, and says how it went; with several the server begins to. Reports whether it was. */
 export async function perform(a: Act, of: Named[]): Promise<boolean> {
   const all = fit(a, of)
   if (all.length === 0) return false
   if (a.ask && !(await ask(`${a.label} ${several(all)}?`, <><p>{a.ask}</p>{all.length > 1 && <ul class="names">{all.slice(0, 8).map((w) => <li key={w.project + w.name}>{w.name}</li>)}{all.length > 8 && <li class="muted">{phrase(T.$andSideMostMore, { sideMost: all.length - 8 })}</li>}</ul>}</>, a.label, a.danger))) return false
-  return each(all, a.label, a.done, (w) => send(...path(a, w)))
+  try {
+    if (all.length > 1) await bulk(a.id, all.map((w) => w.id))
+    else {
+      await send(...path(a, all[0]!))
+      toast(`${a.done} ${all[0]!.name}`)
+    }
+    return true
+  } catch (e) {
+    complain(e, `${a.label} ${several(all)}`)
+    return false
+  }
 }
 
 /** The name of one, or how many there are. */
 export const several = (of: Named[]): string => (of.length === 1 ? of[0]!.name : plural(of.length, T.$nWorkloads))
-
-/** Does something with each, a few at a time, and says how it went. Reports whether it went well with any. */
-export async function each<T extends Named>(all: T[], label: string, done: string, act: (w: T) => Promise<unknown>): Promise<boolean> {
-  let good = 0
-  let first: unknown
-  const queue = [...all]
-  await Promise.all(Array.from({ length: 4 }, async () => {
-    for (let w = queue.shift(); w; w = queue.shift()) {
-      try {
-        await act(w)
-        good++
-      } catch (e) {
-        first ??= e
-      }
-    }
-  }))
-  if (first !== undefined) complain(first, all.length === 1 ? `${label} ${all[0]!.name}` : phrase(T.$goodOfAllRefused, { good: all.length - good, all: all.length }))
-  if (good > 0) toast(`${done} ${all.length === 1 ? all[0]!.name : plural(good, T.$nWorkloads)}`)
-  return good > 0
-}
 
 /** The arguments that name workloads of one project on a command line. */
 const args = (project: string, names: string[]): string => names.map(shell).join(' ') + (project === 'default' ? '' : ' --project ' + shell(project))

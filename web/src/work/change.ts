@@ -6,7 +6,8 @@ import { shell } from '../lib/format'
 import { askFor, type Input, type Values } from '../ui/ask'
 import { curl, type Said } from '../ui/copyas'
 import { toast } from '../ui/overlay'
-import { each, named, pyNamed, python, several, type Named } from './acts'
+import { named, pyNamed, python, several, type Named } from './acts'
+import { bulk } from './bulk'
 import { words } from './priority'
 import { phrase, T } from '../texts'
 
@@ -68,9 +69,8 @@ export async function changeForm(all: Named[]): Promise<void> {
     said: (v) => saidChange(all, patchOf(v, first)),
     act: async (v) => {
       const patch = patchOf(v, first)
-      const change = (w: Named): Promise<unknown> => send('PATCH', workloadURL(w.project, w.name), patch, 'application/merge-patch+json')
-      if (one) await change(one).then(() => toast(phrase(T.$changedName, { name: one.name })))
-      else await each(all, T.$change, T.$changed, change)
+      if (one) await send('PATCH', workloadURL(one.project, one.name), patch, 'application/merge-patch+json').then(() => toast(phrase(T.$changedName, { name: one.name })))
+      else await bulk('change', all.map((w) => w.id), patch)
     },
   })
 }
