@@ -29,6 +29,20 @@ type Checkpoint struct {
 	At      Time `json:"at"`
 }
 
+// WorkloadErrorList is the first errors of some workloads.
+type WorkloadErrorList struct {
+	Items    []WorkloadError `json:"items" nullable:"false"`
+	Searched int             `json:"searched" doc:"Workloads whose output is still searched: ask again"`
+}
+
+// WorkloadError is the first error of a workload in a line.
+type WorkloadError struct {
+	ID      string `json:"id"`
+	Attempt int    `json:"attempt"`
+	Kind    string `json:"kind" doc:"As of first-error"`
+	Title   string `json:"title" doc:"The one line that says most"`
+}
+
 // FirstErrorResult is what was found in the outputs of an attempt.
 type FirstErrorResult struct {
 	Error *FirstError  `json:"error,omitempty" doc:"What explains the others; absent: nothing was found"`

@@ -88,11 +88,17 @@ func (s *routes) suspects(ctx context.Context, w *core.Workload, attempt int) ([
 // firstError searches the outputs of an attempt; what explains the others comes
 // first. Where no output tells anything, the way in which a task ended does.
 func (s *routes) firstError(ctx context.Context, a core.Attempt, tasks []core.Task) (*api.FirstError, []api.FirstError) {
+	tasks = bySuspicion(a, tasks)
+	if e, also := s.knownError(ctx, a, tasks); e != nil {
+		return e, also
+	}
+	return s.endOf(ctx, a, tasks), nil
+}
+
+// knownError is firstError of outputs alone; nil: none tells anything.
+func (s *routes) knownError(ctx context.Context, a core.Attempt, tasks []core.Task) (*api.FirstError, []api.FirstError) {
 	ctx, cancel := context.WithTimeout(ctx, scannedFor)
 	defer cancel()
-	tasks, _ = wire.Runs(tasks, a.Index)
-	slices.SortStableFunc(tasks, func(x, y core.Task) int { return suspicion(a, &x) - suspicion(a, &y) })
-	tasks = tasks[:min(len(tasks), scannedTasks)]
 	all := make([]*api.FirstError, len(tasks))
 	slots := make(chan struct{}, scannedAtOnce)
 	var wg sync.WaitGroup
@@ -106,7 +112,7 @@ func (s *routes) firstError(ctx context.Context, a core.Attempt, tasks []core.Ta
 	wg.Wait()
 	found := slices.DeleteFunc(all, func(e *api.FirstError) bool { return e == nil })
 	if len(found) == 0 {
-		return s.endOf(ctx, a, tasks), nil
+		return nil, nil
 	}
 	firsterror.Order(found, a.Culprit, func(e *api.FirstError) (*firsterror.Finding, int, time.Time) {
 		f := &firsterror.Finding{Echo: e.Echo}
@@ -121,6 +127,13 @@ func (s *routes) firstError(ctx context.Context, a core.Attempt, tasks []core.Ta
 		also = append(also, *e)
 	}
 	return found[0], also
+}
+
+// bySuspicion are the tasks of an attempt that are looked at, in that order.
+func bySuspicion(a core.Attempt, tasks []core.Task) []core.Task {
+	tasks, _ = wire.Runs(tasks, a.Index)
+	slices.SortStableFunc(tasks, func(x, y core.Task) int { return suspicion(a, &x) - suspicion(a, &y) })
+	return tasks[:min(len(tasks), scannedTasks)]
 }
 
 // suspicion orders tasks: who failed first is looked at first.

@@ -26,16 +26,18 @@ import (
 // routes serve logs.
 type routes struct {
 	*reader.Reader
-	api     huma.API
-	builds  string // directory of the logs of image builds, ID.log each
-	closing <-chan struct{}
+	api      huma.API
+	builds   string // directory of the logs of image builds, ID.log each
+	closing  <-chan struct{}
+	searches *searches
 }
 
 // Register adds the routes of logs to an API. builds is the directory of the logs of
 // image builds, ID.log each; what is followed ends with closing.
 func Register(r *reader.Reader, a huma.API, builds string, closing <-chan struct{}) {
-	s := &routes{r, a, builds, closing}
+	s := &routes{r, a, builds, closing, newSearches()}
 	s.firstErrorRoute()
+	s.firstErrorsRoute()
 	s.logRoute()
 	s.logPageRoutes()
 }

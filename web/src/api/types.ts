@@ -1992,6 +1992,21 @@ export interface Workload {
   version: number
 }
 
+export interface WorkloadError {
+  attempt: number
+  id: string
+  /** As of first-error */
+  kind: string
+  /** The one line that says most */
+  title: string
+}
+
+export interface WorkloadErrorList {
+  items: WorkloadError[]
+  /** Workloads whose output is still searched: ask again */
+  searched: number
+}
+
 export interface WorkloadList {
   items: Workload[]
   /** cursor of the next page; empty on the last */

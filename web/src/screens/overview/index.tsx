@@ -19,6 +19,7 @@ import { Tile } from '../../ui/tile'
 import { groups } from '../../work/filter'
 import { waitingCount } from '../../work/waiting'
 import { python } from '../../work/acts'
+import { firstErrorOf, useFirstErrors } from '../../work/firsterrors'
 import { phrase, T } from '../../texts'
 
 const day = 24 * 3600_000
@@ -214,13 +215,14 @@ function Next() {
 
 function Failures() {
   const rows = useFailures()
+  useFirstErrors(rows.slice(0, 5))
   return (
     <Card title={T.$recentFailures} aside={rows.length > 5 ? <Link to={lately}>{phrase(T.$allWaitingCount, { waitingCount: count(rows.length) })}</Link> : undefined}>
       {rows.length === 0 ? <Nothing icon="tick" text={loading.value === 'first' ? T.$loading : phrase(T.$noFailuresInTheLast24HMore, { more: (ofThose() ? `, ${ofThose()}` : '') })} /> : (
         <ul class="lines">{rows.slice(0, 5).map((r) => (
           <li key={r.id}>
             <span class="line-top"><Link to={workloadPath(r.project, r.name)} class="row-link clip">{r.name}</Link><Status of={r} plain /><span class="muted"><Age at={r.endedAt} /></span></span>
-            <span class="line-why clip" title={r.message}>{r.message || r.reason || (r.exitCode !== undefined ? phrase(T.$exitCodeExitCode, { exitCode: r.exitCode }) : '')}</span>
+            <span class="line-why clip" title={r.message}>{firstErrorOf(r) || r.message || r.reason || (r.exitCode !== undefined ? phrase(T.$exitCodeExitCode, { exitCode: r.exitCode }) : '')}</span>
           </li>
         ))}</ul>
       )}

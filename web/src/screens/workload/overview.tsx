@@ -28,14 +28,17 @@ export function Overview({ w }: { w: Workload }) {
   )
 }
 
-const failed = new Set(['Failed', 'Lost', 'TimedOut', 'Backoff'])
+const failed = new Set(['Failed', 'Lost', 'TimedOut', 'Backoff', 'Restarting'])
+
+/** Whether tasks of it fail and are started again in place, between which it runs. */
+const crashing = (w: Workload): boolean => !w.endedAt && (w.attempts[w.attempts.length - 1]?.tasks ?? []).some((t) => (t.restarts ?? 0) > 0 || t.state === 'failed')
 
 /** The first thing that went wrong, over the output of all tasks. */
 function FirstError({ w }: { w: Workload }) {
-  const bad = failed.has(w.phase) || w.attempts.some((a) => (a.exitCode ?? 0) !== 0)
+  const bad = failed.has(w.phase) || crashing(w) || w.attempts.some((a) => (a.exitCode ?? 0) !== 0)
   const { data } = useLive<FirstErrorResult>(bad ? workloadURL(w.project, w.name) + '/first-error' : null, () => {
     const r = rowNamed(w.project, w.name)
-    return r && `${r.attempt} ${r.phase}`
+    return r && `${r.attempt} ${r.phase} ${r.tasks.failed}`
   })
   const e = data?.error
   if (!bad || !e) return null

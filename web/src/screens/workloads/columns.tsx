@@ -8,6 +8,7 @@ import { Age, Bar, Link } from '../../ui/basics'
 import { Spark } from '../../ui/spark'
 import { Status, why, word } from '../../ui/status'
 import type { Column } from '../../ui/table'
+import { firstErrorOf } from '../../work/firsterrors'
 import { hours } from '../../work/hours'
 import { phrase, T } from '../../texts'
 
@@ -65,7 +66,8 @@ function Why({ of }: { of: Row }) {
     const share = Math.floor(((of.step ?? 0) / of.steps) * 100)
     return <span class="progress"><Bar part={of.step ?? 0} whole={of.steps} label={phrase(T.$stepMoreOfSteps, { more: of.step ?? 0, steps: of.steps })} tone="running" /><span>{share}%</span></span>
   }
-  if (of.kind === 'inference' && of.phase === 'Running' && of.tasks.running < of.tasks.total) return <span class="clip muted" title={of.message || undefined}>{[phrase(T.$runningOfTotalReplicas, { running: of.tasks.running, total: of.tasks.total }), of.message].filter(Boolean).join(' · ')}</span>
+  const known = firstErrorOf(of)
+  if (of.kind === 'inference' && of.phase === 'Running' && of.tasks.running < of.tasks.total) return <span class="clip muted" title={[known, of.message].filter(Boolean).join(' · ') || undefined}>{[phrase(T.$runningOfTotalReplicas, { running: of.tasks.running, total: of.tasks.total }), known || of.message].filter(Boolean).join(' · ')}</span>
   if (of.array && !of.endedAt) {
     const { succeeded, failed, canceled = 0, total } = of.tasks
     const over = succeeded + failed + canceled
@@ -73,8 +75,8 @@ function Why({ of }: { of: Row }) {
   }
   const wait = of.endedAt ? undefined : waits.value.get(of.id)
   const ours = localTimes(wait?.message || (of.phase === 'Completed' || of.phase === 'Running' ? '' : of.message || spoken(of.reason ?? '')), present())
-  const text = [why(of), ours].filter(Boolean).join(' · ')
-  return text ? <span class="clip muted" title={text}>{text}</span> : null
+  const text = [why(of), known || ours].filter(Boolean).join(' · ')
+  return text ? <span class="clip muted" title={known ? [text, ours].filter(Boolean).join(' · ') : text}>{text}</span> : null
 }
 
 /** Columns that say nothing as long as all rows are the same in them. */
@@ -85,7 +87,7 @@ export const columns: Column<Row>[] = [
   { id: 'name', title: T.$name, width: 160, grow: 3, rank: 1, sort: byText((r) => r.name), text: (r) => r.name,
     cell: (r) => <Link to={pathOf(r)} class="row-link clip">{r.name}</Link> },
   { id: 'status', title: T.$status, width: 150, rank: 2, sort: byText((r) => r.phase), text: (r) => r.phase, cell: (r) => <StatusCell of={r} /> },
-  { id: 'why', title: T.$why, width: 170, grow: 6, rank: 4.5, text: (r) => [why(r), waits.peek().get(r.id)?.message ?? r.message ?? r.reason].filter(Boolean).join(' · '), cell: (r) => <Why of={r} /> },
+  { id: 'why', title: T.$why, width: 170, grow: 6, rank: 4.5, text: (r) => [why(r), firstErrorOf(r), waits.peek().get(r.id)?.message ?? r.message ?? r.reason].filter(Boolean).join(' · '), cell: (r) => <Why of={r} /> },
   { id: 'project', title: T.$project, width: 110, grow: 0.6, rank: 6, sort: byText((r) => r.project), text: (r) => r.project, cell: (r) => <span class="clip">{r.project}</span> },
   { id: 'user', title: T.$user, width: 90, grow: 0.4, rank: 8, sort: byText((r) => r.user), text: (r) => r.user, cell: (r) => <span class="clip">{r.user}</span> },
   { id: 'gpus', title: T.$gpus, width: 74, align: 'end', rank: 4, sort: byNumber((r) => r.gpus), text: (r) => gpus(r.gpus),

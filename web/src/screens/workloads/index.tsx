@@ -23,6 +23,7 @@ import { Icon } from '../../ui/icons'
 import { copy, Menu, toast } from '../../ui/overlay'
 import { Table, type Sort } from '../../ui/table'
 import { acts, fit, perform, python, refusal, said, seldom, verb, type Act } from '../../work/acts'
+import { useFirstErrors } from '../../work/firsterrors'
 import { asksDeleted, compile, groups, trouble } from '../../work/filter'
 import { busy, charged, columns, pathOf, telling } from './columns'
 import { phrase, T } from '../../texts'
@@ -132,6 +133,7 @@ function Workloads({ query }: ScreenProps) {
   }
   const same = useMemo(() => new Set(columns.filter((c) => telling.has(c.id) && rows.every((r) => c.text(r) === c.text(rows[0]!))).map((c) => c.id)), [rows])
   useBusy(rows, columnsNow.some((c) => c.id === 'use'))
+  useFirstErrors(rows.slice(...near.value))
   useCharged(rows, columnsNow.some((c) => c.id === 'hours'))
   const picked = rows.filter((r) => chosen.value.has(r.id))
   useKeys(() => [{ keys: 'escape', does: T.$clearSelection, run: () => (chosen.value = new Set()) }])
