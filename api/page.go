@@ -60,7 +60,10 @@ type Wait struct {
 	Message  string `json:"message,omitempty"`
 	Act      string `json:"act,omitempty" doc:"Who can end it: wait (time), change (whoever submitted it), ask (an administrator)"`
 	Position int    `json:"position,omitempty" doc:"In its queue, from 1"`
-	Start    *Time  `json:"start,omitempty" doc:"The earliest start, from the known ends of what runs"`
+	Start    *Time  `json:"start,omitempty" doc:"The likely start, as its why has it; absent: nobody can tell"`
+	// StartEarly and StartLate are the range around it, as estimate of its why has it.
+	StartEarly *Time `json:"startEarly,omitempty" doc:"If all goes quickly"`
+	StartLate  *Time `json:"startLate,omitempty" doc:"If all goes slowly; without start: by then at the latest"`
 }
 
 // Overview is what a page shows beside workloads, as it is at one moment.

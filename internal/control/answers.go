@@ -99,7 +99,7 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]explanatio
 				missing = true
 				span, _ = c.engine.Insight.Score.LastWord(id, 0)
 			}
-			p.EarliestStart = span.Likely // 0: nobody can tell, or not yet
+			p.EarliestStart, p.Start = span.Likely, span // 0: nobody can tell, or not yet
 			all[id] = p
 		}
 		return missing

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 	"github.com/musterhq/muster/internal/engine/consequence"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/planner"
@@ -19,7 +20,10 @@ import (
 type Pending struct {
 	schedule.Explanation
 	AheadNames []string
-	Phase      lifecycle.Phase // in which this is so; a record read before may be of another
+	// Start is when it is expected to start, as it was told last; its parts are 0
+	// where nobody can tell.
+	Start forecast.Span
+	Phase lifecycle.Phase // in which this is so; a record read before may be of another
 }
 
 // Explain answers, for each of the ids that waits, why. It is the cheap answer

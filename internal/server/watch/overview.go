@@ -350,7 +350,7 @@ func (s *routes) waits(ctx context.Context) ([]api.Wait, error) {
 }
 
 func wait(id core.WorkloadID, p explanation.Pending) api.Wait {
-	out := api.Wait{ID: string(id), Position: p.Position, Start: wire.Instant(p.EarliestStart)}
+	out := api.Wait{ID: string(id), Position: p.Position, Start: wire.Instant(p.EarliestStart), StartEarly: wire.Instant(p.Start.Early), StartLate: wire.Instant(p.Start.Late)}
 	if len(p.Reasons) > 0 {
 		out.Token, out.Message, out.Act = string(p.Reasons[0].Token), p.Reasons[0].String(), string(p.Reasons[0].Act())
 	}

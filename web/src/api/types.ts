@@ -1858,8 +1858,12 @@ export interface Wait {
   message?: string
   /** In its queue, from 1 */
   position?: number
-  /** The earliest start, from the known ends of what runs */
+  /** The likely start, as its why has it; absent: nobody can tell */
   start?: Time
+  /** If all goes quickly */
+  startEarly?: Time
+  /** If all goes slowly; without start: by then at the latest */
+  startLate?: Time
   /** The most severe blocker */
   token?: string
 }

@@ -189,6 +189,8 @@ export const de: Texts = {
   $lostLower: 'verloren',
   $exitCode: 'Exit-Code',
   $expectedStart: 'Erwarteter Start',
+  $expectedStartBetween: 'Erwarteter Start {time}, in neun von zehn Fällen {range}',
+  $expectedStartTime: 'Erwarteter Start {time}',
   $ended: 'Beendet',
   $attempt3: 'Versuch',
   $runTime: 'Laufzeit',
@@ -619,7 +621,6 @@ export const de: Texts = {
   $idleIdle: ', {idle} ungenutzt',
   $waitingWorkloads: 'Wartende Workloads',
   $waitingCountWaitingThe: '{waitingCount} warten; die Gründe sind noch nicht bekannt',
-  $inTimeAtTheEarliest: ', frühestens in {time}',
   $recentFailures: 'Letzte Fehlschläge',
   $noFailuresInTheLast24HMore: 'Keine Fehlschläge in den letzten 24 h{more}',
   $nodesWithProblems: 'Knoten mit Problemen',
@@ -731,7 +732,6 @@ export const de: Texts = {
   $priorityPriority: ' · Priorität {priority}',
   $attemptAttempt: ' · Versuch {attempt}',
   $never: 'nie',
-  $nineOutOfTenStartsFall: 'Neun von zehn Starts liegen in diesem Bereich',
 
   // shell
   $keyboardShortcuts: 'Tastenkürzel',
@@ -1098,7 +1098,6 @@ export const de: Texts = {
   $startBetweenTimeAndTime2: 'Start zwischen {time} und {time2}',
   $moreAtTime: '{more} um {time}',
   $startLower: 'Start',
-  $earliestStart: 'frühester Start',
   $thenAtMostTime: 'dann höchstens {time}',
   $absolute: 'Absolut',
   $relativeToEachStart: 'Relativ zum jeweiligen Beginn',

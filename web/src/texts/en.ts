@@ -188,6 +188,8 @@ export const en = {
   $lostLower: 'lost',
   $exitCode: 'Exit code',
   $expectedStart: 'Expected start',
+  $expectedStartBetween: 'Expected start {time}; {range} in nine out of ten cases',
+  $expectedStartTime: 'Expected start {time}',
   $ended: 'Ended',
   $attempt3: 'Attempt',
   $runTime: 'Run time',
@@ -618,7 +620,6 @@ export const en = {
   $idleIdle: ', {idle} idle',
   $waitingWorkloads: 'Waiting workloads',
   $waitingCountWaitingThe: '{waitingCount} waiting; the reasons are not known yet',
-  $inTimeAtTheEarliest: ', in {time} at the earliest',
   $recentFailures: 'Recent failures',
   $noFailuresInTheLast24HMore: 'No failures in the last 24 h{more}',
   $nodesWithProblems: 'Nodes with problems',
@@ -730,7 +731,6 @@ export const en = {
   $priorityPriority: ' · {priority} priority',
   $attemptAttempt: ' · attempt {attempt}',
   $never: 'never',
-  $nineOutOfTenStartsFall: 'Nine out of ten starts fall within this range',
 
   // shell
   $keyboardShortcuts: 'Keyboard shortcuts',
@@ -1097,7 +1097,6 @@ export const en = {
   $startBetweenTimeAndTime2: 'start between {time} and {time2}',
   $moreAtTime: '{more} at {time}',
   $startLower: 'start',
-  $earliestStart: 'earliest start',
   $thenAtMostTime: 'then at most {time}',
   $absolute: 'Absolute',
   $relativeToEachStart: 'Relative to each start',

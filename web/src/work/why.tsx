@@ -16,6 +16,7 @@ import { copy } from '../ui/overlay'
 import { Status } from '../ui/status'
 import { named, pyNamed, python } from './acts'
 import { PriorityPick } from './priority'
+import { estimateOf } from './start'
 import { phrase, T } from '../texts'
 
 const who: Record<string, [string, IconName]> = { wait: [T.$noActionNeeded2, 'clock'], change: [T.$youCanChangeThis, 'person'], ask: [T.$askAnAdministrator, 'people'] }
@@ -56,19 +57,6 @@ export function numbers(r: PendingReason): [string, string][] {
   if (r.excluded) out.push([T.$unsuitableNodes, plural(r.excluded, T.$nNodes)])
   if (r.pool) out.push(['pool', r.pool])
   return out
-}
-
-/** An expected start in a few words. */
-export function when(e: Estimate | undefined, at: number): string {
-  if (!e) return ''
-  const t = (x: string | undefined): string => moment(x, at, false)
-  if (!e.likely) {
-    if (e.after) return phrase(T.$afterTime, { time: t(e.after) })
-    if (e.late && !e.early) return phrase(T.$byTime, { time: t(e.late) })
-    return e.early ? phrase(T.$notBeforeTime, { time: t(e.early) }) : T.$unknownLower
-  }
-  if (!e.early || !e.late) return t(e.likely)
-  return t(e.early) === t(e.late) ? t(e.likely) : `${t(e.early)} – ${t(e.late)}`
 }
 
 /** When something is expected to start, and what that is founded on. */
@@ -192,7 +180,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
           </ol>
         </section>
       )}
-      {y.estimate && <Expected e={y.estimate} />}
+      {y.estimate && <Expected e={estimateOf(y.id, y.estimate)!} />}
       <People title={T.$aheadInTheQueue} of={y.ahead} more={Math.max(0, (y.position ?? 1) - 1 - y.ahead.length)} head={T.$likelyStart} cell={(n) => (n.start ? moment(n.start, now.value, false) : '–')} />
       <People title={T.$workloadsWhoseEndMakesRoom} of={y.frees} head={T.$expectedEnd} cell={ending} />
       {y.frees.length === 0 && <People title={T.$workloadsThatUseTheMissing} of={y.holders.slice(0, 5)} more={Math.max(0, y.holders.length - 5)} head={T.$since} cell={(n) => <Age at={n.since ?? y.since} />} />}

@@ -19,6 +19,7 @@ import { looksOf, modes, partsOf, type Mode } from './looks'
 import { Twin } from './twin'
 import { busyWords, describe, freeWords } from './words'
 import { waitingCount } from '../../work/waiting'
+import { estimateOf } from '../../work/start'
 import { phrase, T } from '../../texts'
 
 function GPUMap({ query }: ScreenProps) {
@@ -157,7 +158,7 @@ function CellCard({ of: x }: { of: Cell }) {
 
 /** Where something that waits would be, and when. */
 function Outlook({ of, why, ghosts }: { of: Row; why: Why | null; ghosts: number }) {
-  const e = why?.estimate
+  const e = estimateOf(of.id, why?.estimate)
   const start = e?.likely ?? e?.early
   const left = ms(start) - now.value
   const nodes = [...new Set(why?.places?.map((p) => p.node))]

@@ -4,7 +4,7 @@ import type { Cluster, Holdings, Metrics, Row } from '../../api/types'
 import { cells, freeOf, stateOf, takes, troubles, useHoldings, version } from '../../fleet/nodes'
 import { Legend, milli, NodeLink, NodeStatus, Stack } from '../../fleet/parts'
 import { now, present } from '../../lib/clock'
-import { count, figure, gpus, ms, plural, span } from '../../lib/format'
+import { count, figure, gpus, ms, plural } from '../../lib/format'
 import { oneOf, remembered } from '../../lib/prefs'
 import { workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
@@ -19,6 +19,7 @@ import { Tile } from '../../ui/tile'
 import { groups } from '../../work/filter'
 import { waitingCount } from '../../work/waiting'
 import { python } from '../../work/acts'
+import { ExpectedStart } from '../../work/start'
 import { firstErrorOf, useFirstErrors } from '../../work/firsterrors'
 import { phrase, T } from '../../texts'
 
@@ -200,10 +201,9 @@ function Next() {
       {rows.length === 0 ? <Nothing icon={waitingCount.value > 0 ? 'clock' : 'tick'} text={loading.value === 'first' ? T.$loading : waitingCount.value > 0 ? phrase(T.$waitingCountWaitingThe, { waitingCount: count(waitingCount.value) }) : T.$nothingIsWaiting} /> : (
         <ul class="lines">{rows.slice(0, 5).map((r) => {
           const wait = w.get(r.id)!
-          const left = ms(wait.start) - now.value
           return (
             <li key={r.id}>
-              <span class="line-top"><Link to={workloadPath(r.project, r.name)} class="row-link clip">{r.name}</Link><span class="muted">{r.gpus > 0 && plural(r.gpus, T.$nGPUs)}{left > 0 && phrase(T.$inTimeAtTheEarliest, { time: span(left).split(' ')[0] })}</span></span>
+              <span class="line-top"><Link to={workloadPath(r.project, r.name)} class="row-link clip">{r.name}</Link><span class="muted">{r.gpus > 0 && plural(r.gpus, T.$nGPUs)}{r.gpus > 0 && (wait.start || wait.startLate) && ', '}<ExpectedStart id={r.id} /></span></span>
               <span class="line-why clip" title={wait.message}>{wait.position ? <b>#{wait.position} </b> : null}{wait.message ?? wait.token}</span>
             </li>
           )

@@ -1,8 +1,7 @@
 import './style.css'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Row, Standing, StandingList, Wait } from '../../api/types'
-import { now } from '../../lib/clock'
-import { count, gpus, moment, ms, plural } from '../../lib/format'
+import { count, gpus, plural } from '../../lib/format'
 import { useKeys } from '../../lib/keys'
 import { go, readable, setQuery, workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
@@ -14,7 +13,8 @@ import { lentBy, QuotaBar } from '../../ui/quotabar'
 import { Icon } from '../../ui/icons'
 import { python } from '../../work/acts'
 import { priorityWord, usual } from '../../work/priority'
-import { WhyPanel, when } from '../../work/why'
+import { ExpectedStart } from '../../work/start'
+import { WhyPanel } from '../../work/why'
 import { ask, estimates } from './ranges'
 import { phrase, T } from '../../texts'
 
@@ -51,7 +51,7 @@ function Queue({ query }: ScreenProps) {
   const open = query.get('why') ?? ''
   const [project, name] = split(open)
   const shown = all.find((w) => w.row.project === project && (w.row.name === name || w.row.id === name))
-  useEffect(() => ask(all.filter((w) => w.row.phase === 'Queued' && w.wait?.token !== 'NeverFits').map((w) => ({ id: w.row.id, project: w.row.project, name: w.row.id, known: `${w.wait?.position} ${w.wait?.token}` }))))
+  useEffect(() => ask(all.filter((w) => w.row.phase === 'Queued' && w.wait?.token !== 'NeverFits' && !w.wait?.start && !w.wait?.startLate).map((w) => ({ id: w.row.id, project: w.row.project, name: w.row.id, known: `${w.wait?.position} ${w.wait?.token}` }))))
   const step = (by: number): void => {
     const i = all.findIndex((w) => w === shown)
     const next = all[Math.max(0, Math.min(all.length - 1, i < 0 ? 0 : i + by))]
@@ -177,10 +177,7 @@ function OneQueue({ project, list, quota, chosen }: { project: string; list: Wai
 /** The range of its start, as far as it is known. */
 function Start({ id, wait }: { id: string; wait: Wait | undefined }) {
   if (wait?.token === 'NeverFits') return <span class="status plain" data-tone="blocked"><Icon name="noentry" size={14} /><span>{T.$never}</span></span>
-  const e = estimates.value.get(id)
-  if (e) return <span title={T.$nineOutOfTenStartsFall}>{when(e, now.value)}</span>
-  if (wait?.start && ms(wait.start) > now.value) return <>~{moment(wait.start, now.value, false)}</>
-  return <span class="none">–</span>
+  return <ExpectedStart id={id} asked={estimates.value.get(id)} none={<span class="none">–</span>} />
 }
 
 export default {

@@ -11,6 +11,7 @@ import { go, workloadPath } from '../../lib/router'
 import { Link, sentence, useWidth } from '../../ui/basics'
 import { after, endAs, look, stateOf, Status, TaskStatus, word, type Stateful } from '../../ui/status'
 import { groups } from '../../work/filter'
+import { estimateOf } from '../../work/start'
 import { phrase, T } from '../../texts'
 
 export interface Segment { state: Stateful; from: number; to: number; open: boolean; reason: string }
@@ -74,7 +75,7 @@ export function forecast(w: Workload, start: string | undefined, at: number, ran
   const begin = Math.max(early || at, at) // it may be known only by when at the latest
   if (!(begin > at) && !(late > at)) return out
   if (late > begin) out.push({ kind: 'start', from: begin, to: late, text: phrase(T.$startBetweenTimeAndTime2, { time: moment(begin, at, false), time2: moment(late, at, false) }) })
-  else out.push({ kind: 'start', from: at, to: begin, text: phrase(T.$moreAtTime, { more: range ? T.$startLower : T.$earliestStart, time: moment(begin, at, false) }) })
+  else out.push({ kind: 'start', from: at, to: begin, text: phrase(T.$moreAtTime, { more: T.$startLower, time: moment(begin, at, false) }) })
   if (most > 0) out.push({ kind: 'end', from: out[0]!.to, to: out[0]!.to + most, text: phrase(T.$thenAtMostTime, { time: span(most) }) })
   return out
 }
@@ -87,7 +88,7 @@ export function Gantt({ w, why }: { w: Workload; why: Why | null }) {
   const all = lanes(history, ended, ended ? 0 : now.value)
   if (all.length === 0) return null
   const begin = all[0]!.begin
-  const expected = forecast(w, waits.value.get(w.id)?.start ?? w.pending?.estimatedStart, now.value, w.phase === 'Queued' ? why?.estimate : undefined)
+  const expected = forecast(w, waits.value.get(w.id)?.start ?? w.pending?.estimatedStart, now.value, w.phase === 'Queued' ? estimateOf(w.id, why?.estimate) : undefined)
   const ahead = expected[expected.length - 1]?.to ?? 0
   const noted = milestones(w)
   const lastBegin = aligned ? all[all.length - 1]!.begin : begin

@@ -4,6 +4,7 @@ import { moment, ms, span } from '../../lib/format'
 import { waits } from '../../live/store'
 import { Button, Card, Link, sentence } from '../../ui/basics'
 import { acts, perform } from '../../work/acts'
+import { estimateOf } from '../../work/start'
 import { Expected, Offers } from '../../work/why'
 import { phrase, T } from '../../texts'
 
@@ -14,6 +15,7 @@ export function Pending({ w, why }: { w: Workload; why: Why | null }) {
   const p = w.pending!
   const fresh = waits.value.get(w.id)
   const position = fresh?.position ?? p.position
+  const estimate = why ? estimateOf(w.id, why.estimate) : undefined
   const start = fresh?.start ?? p.estimatedStart
   return (
     <Card class="wide pending" tone="wait" title={T.$whyItIsWaiting} aside={position ? <>{phrase(T.$positionMoreInProject, { position, more: p.waiting ? phrase(T.$ofTotal, { total: p.waiting }) : '', project: w.project })}</> : undefined}>
@@ -27,10 +29,10 @@ export function Pending({ w, why }: { w: Workload; why: Why | null }) {
           </li>
         ))}
       </ol>
-      {why?.estimate && <Expected e={why.estimate} />}
+      {estimate && <Expected e={estimate} />}
       {why && <Offers y={why} />}
       <p class="muted">
-        {!why?.estimate && start && ms(start) > now.value ? <>{phrase(T.$expectedStartInTimeTime2, { time: span(ms(start) - now.value), time2: moment(start, now.value, false) })}</> : null}
+        {!estimate && start && ms(start) > now.value ? <>{phrase(T.$expectedStartInTimeTime2, { time: span(ms(start) - now.value), time2: moment(start, now.value, false) })}</> : null}
         {p.ahead.length > 0 && <>{phrase(T.$aheadList, { list: p.ahead.join(', ') })}</>}
         <Link to={`queue?why=${encodeURIComponent(w.project)}/${encodeURIComponent(w.name)}`}>{T.$showWhatIsAheadAndWhat}</Link>
       </p>

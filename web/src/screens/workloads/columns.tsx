@@ -10,6 +10,7 @@ import { Status, why, word } from '../../ui/status'
 import type { Column } from '../../ui/table'
 import { firstErrorOf } from '../../work/firsterrors'
 import { hours } from '../../work/hours'
+import { ExpectedStart } from '../../work/start'
 import { phrase, T } from '../../texts'
 
 /** Where a workload is looked at. Its name may be another one's once it is deleted. */
@@ -46,15 +47,10 @@ function Charged({ of }: { of: Row }) {
 function Where({ of }: { of: Row }) {
   const wait = waits.value.get(of.id)
   if (wait && !of.endedAt) {
-    return <span class="where">{wait.position ? <b class="place">#{wait.position}</b> : <span class="none">–</span>}{wait.start && <Soon at={wait.start} />}</span>
+    return <span class="where">{wait.position ? <b class="place">#{wait.position}</b> : <span class="none">–</span>}<ExpectedStart id={of.id} short /></span>
   }
   if (of.nodes?.length) return <span class="clip" title={of.nodes.join(', ')}>{of.nodes[0]}{(of.nodeCount ?? 0) > 1 && <span class="muted"> +{of.nodeCount! - 1}</span>}</span>
   return <span class="none">–</span>
-}
-
-function Soon({ at }: { at: string }) {
-  const text = useTicking((now) => (ms(at) > now ? phrase(T.$inTime, { time: span(ms(at) - now).split(' ')[0] }) : ''), at)
-  return <span class="muted">{text}</span>
 }
 
 /** A token as words: stopped by user. */
