@@ -53,7 +53,7 @@ func TestFlagsChangeTheDocument(t *testing.T) {
 		"--set parameters.a.b=[1,x]":           "parameters: {a: {b: [1, x]}}",
 		"--set name=007":                       "name: '007'",
 		"--set preemptible=false":              "preemptible: false",
-		"--set maxDuration=90s":                 "maxDuration: 90s",
+		"--set maxDuration=90s":                "maxDuration: 90s",
 		"--max-duration 2h":                    "maxDuration: 2h",
 		"--set command=[a,b]":                  "command: [a, b]",
 		"--kind distributed --workers 3":       "kind: distributed\nworkers: 3",

@@ -44,7 +44,8 @@ type DocumentFlags struct {
 
 	Base     *spec.Document // what flags change, instead of a file; nil: none
 	LikeName string         // of the workload that base is of
-	read     []Piece        // what the file holds, once it was read; nil: it was not
+	explain  bool
+	read     []Piece // what the file holds, once it was read; nil: it was not
 }
 
 // Register gives cmd the flags that say a document.
@@ -53,6 +54,7 @@ func (d *DocumentFlags) Register(s *session.Session, cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVarP(&d.File, "file", "f", "", "workload document, YAML or JSON, or a file for another system (see muster import); - is standard input")
 	f.BoolVar(&d.allowLossy, "allow-lossy", false, "submit a file for another system though meaning is lost; muster import --explain says which")
+	f.BoolVar(&d.explain, "explain", false, "say what becomes of every field of a file for another system")
 	f.StringVar(&d.name, "name", "", "name of the workload")
 	f.StringVar(&d.prefix, "prefix", "", "make a name that begins with this")
 	f.StringVarP(&d.Project, "project", "p", s.Setting("MUSTER_PROJECT"), "project (MUSTER_PROJECT)")
@@ -243,7 +245,7 @@ func pieces(s *session.Session, d *DocumentFlags) ([]Piece, error) {
 		if d.File == "-" {
 			src.File = "standard input"
 		}
-		if d.read, err = ReadDocuments(s, src, d.allowLossy); err != nil {
+		if d.read, err = ReadDocuments(s, src, d.allowLossy, d.explain); err != nil {
 			return nil, err
 		}
 	}

@@ -20,8 +20,8 @@ type Piece struct {
 }
 
 // ReadDocuments reads the file of a run: documents, or what was written for
-// another system.
-func ReadDocuments(s *session.Session, src Source, allow bool) ([]Piece, error) {
+// another system, of which explain says everything.
+func ReadDocuments(s *session.Session, src Source, allow, explain bool) ([]Piece, error) {
 	format, err := convert.Detect(src.Data)
 	if err != nil || format == foreign.Native {
 		return readNative(src, err)
@@ -34,6 +34,7 @@ func ReadDocuments(s *session.Session, src Source, allow bool) ([]Piece, error) 
 	if err := Lossless(s, src.File, r, allow); err != nil {
 		return nil, err
 	}
+	tell(s, src.File, r, explain)
 	all := make([]Piece, len(r.Documents))
 	for i, doc := range r.Documents {
 		all[i] = Piece{doc, src}

@@ -186,7 +186,7 @@ func exported(ctx context.Context, s *session.Session, args []string, file, proj
 		if file == "-" {
 			src.File = "standard input"
 		}
-		all, err := document.ReadDocuments(s, src, allow)
+		all, err := document.ReadDocuments(s, src, allow, false)
 		if err != nil {
 			return nil, err
 		}
