@@ -11,7 +11,7 @@ import (
 // written: an argument list may say 0.10 and mean it.
 func (d *decoder) texts(f *Field, n *codec.Node, v reflect.Value) {
 	if n.Kind != codec.NodeList {
-		d.fail(n.Pos, f.At(d.indexes), codec.Mismatch(n, "a list of strings"))
+		d.fail(n.Pos, f.At(d.indexes), f.mismatch(n, "a list of strings"))
 		return
 	}
 	if len(n.Items) == 0 {
@@ -30,7 +30,7 @@ func (d *decoder) texts(f *Field, n *codec.Node, v reflect.Value) {
 
 func (d *decoder) ints(f *Field, n *codec.Node, v reflect.Value) {
 	if n.Kind != codec.NodeList {
-		d.fail(n.Pos, f.At(d.indexes), codec.Mismatch(n, "a list of whole numbers"))
+		d.fail(n.Pos, f.At(d.indexes), f.mismatch(n, "a list of whole numbers"))
 		return
 	}
 	if len(n.Items) == 0 {
@@ -51,7 +51,7 @@ func (d *decoder) ints(f *Field, n *codec.Node, v reflect.Value) {
 func (d *decoder) counts(f *Field, n *codec.Node, v reflect.Value) {
 	path := f.At(d.indexes)
 	if n.Kind != codec.NodeMap {
-		e := codec.Mismatch(n, "a map of names to whole numbers")
+		e := f.mismatch(n, "a map of names to whole numbers")
 		e.Hint = "write it like " + f.Example
 		d.fail(n.Pos, path, e)
 		return
@@ -76,7 +76,7 @@ func (d *decoder) counts(f *Field, n *codec.Node, v reflect.Value) {
 // the others keep their places.
 func (d *decoder) list(f *Field, n *codec.Node, v reflect.Value) {
 	if n.Kind != codec.NodeList {
-		e := codec.Mismatch(n, "a list")
+		e := f.mismatch(n, "a list")
 		switch {
 		case n.Kind == codec.NodeMap:
 			e.Hint = "begin each of its maps with '-'"

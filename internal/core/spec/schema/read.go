@@ -33,6 +33,36 @@ func inQuotes(n *codec.Node) string {
 	return "write it in quotes: " + strconv.Quote(codec.Shorten(n.Text))
 }
 
+// mismatch is the problem of a node that is not what the field takes, with what it
+// may look like.
+func (f *Field) mismatch(n *codec.Node, want string) codec.FieldError {
+	e := codec.Mismatch(n, want)
+	like := f.Example
+	if like == "" && f.Short != nil {
+		like = f.Short.Example
+	}
+	if like == "" {
+		like = usual[f.Kind]
+	}
+	switch {
+	case like != "" && f.Name == "": // an item of a list
+		e.Hint = "write it like " + like
+	case like != "":
+		e.Hint = "write it like " + f.Name + ": " + like
+	case f.Kind == Object || f.element:
+		for _, c := range f.Fields {
+			if c.Example != "" {
+				e.Hint = "write its fields, such as " + c.Name + ": " + c.Example
+				break
+			}
+		}
+	}
+	return e
+}
+
+// usual are values of fields that have no example of their own.
+var usual = map[Kind]string{Int: "1", Bool: "true", Texts: "[a, b]", Ints: "[0, 1]", TextMap: "{A: b}"}
+
 // object reads a map into a struct.
 func (d *decoder) object(f *Field, n *codec.Node, v reflect.Value) {
 	path := f.At(d.indexes)
@@ -41,7 +71,7 @@ func (d *decoder) object(f *Field, n *codec.Node, v reflect.Value) {
 		if f.Short != nil {
 			want = f.Short.bareWords() + " or a map"
 		}
-		e := codec.Mismatch(n, want)
+		e := f.mismatch(n, want)
 		if f.Short != nil && f.Short.Kind == Text && n.Scalar() {
 			e.Hint = inQuotes(n)
 		}
@@ -134,13 +164,13 @@ func (d *decoder) value(f *Field, n *codec.Node, v reflect.Value) {
 	case Int:
 		i, ok := codec.Integer(n.Text)
 		if n.Kind != codec.NodeNumber || !ok {
-			d.fail(n.Pos, f.At(d.indexes), codec.Mismatch(n, "a whole number"))
+			d.fail(n.Pos, f.At(d.indexes), f.mismatch(n, "a whole number"))
 			return
 		}
 		v.SetInt(int64(i))
 	case Bool:
 		if n.Kind != codec.NodeBool {
-			d.fail(n.Pos, f.At(d.indexes), codec.Mismatch(n, "true or false"))
+			d.fail(n.Pos, f.At(d.indexes), f.mismatch(n, "true or false"))
 			return
 		}
 		v.SetBool(codec.IsTrue(n.Text))
@@ -178,7 +208,7 @@ func (d *decoder) value(f *Field, n *codec.Node, v reflect.Value) {
 // textMap reads a map of strings, its values like texts.
 func (d *decoder) textMap(f *Field, n *codec.Node, v reflect.Value) {
 	if n.Kind != codec.NodeMap {
-		d.fail(n.Pos, f.At(d.indexes), codec.Mismatch(n, "a map of strings"))
+		d.fail(n.Pos, f.At(d.indexes), f.mismatch(n, "a map of strings"))
 		return
 	}
 	d.distinct(n, f.At(d.indexes))
@@ -202,7 +232,7 @@ func (d *decoder) textMap(f *Field, n *codec.Node, v reflect.Value) {
 
 func (d *decoder) parameters(f *Field, n *codec.Node, v reflect.Value) {
 	if n.Kind != codec.NodeMap {
-		d.fail(n.Pos, f.Path, codec.Mismatch(n, "a map"))
+		d.fail(n.Pos, f.Path, f.mismatch(n, "a map"))
 		return
 	}
 	before := len(d.errs)
