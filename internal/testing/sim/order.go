@@ -21,7 +21,7 @@ func (w *World) ordered(d *spec.Document) {
 			d.After = []spec.Dependency{{Workload: ref.Name, When: []string{"", "", "failed", "ended", "started"}[w.chance.IntN(5)]}}
 			switch n := len(names); { // draws nothing, so that worlds stay what they were
 			case d.Array != nil:
-				d.After[0].PerTask, d.After[0].When = true, ""
+				d.After[0] = spec.Dependency{Workload: w.otherArray(d, ref.Name), PerTask: true}
 			case n%3 == 0:
 				d.After[0].Delay = spec.Duration(n%7) * spec.Duration(20*time.Second)
 			}
@@ -31,6 +31,21 @@ func (w *World) ordered(d *spec.Document) {
 		d.NotBefore = w.clock().Add(w.upTo(3 * time.Minute)).UTC().Format(time.RFC3339Nano)
 	}
 	d.Hold = w.one(20)
+}
+
+// otherArray is the last array of d's project that has not ended; where there is
+// none, the usual.
+func (w *World) otherArray(d *spec.Document, usual string) string {
+	for i := len(w.users.names) - 1; i >= 0; i-- {
+		ref := w.users.names[i]
+		if string(ref.Project) != d.Project || ref.Name == d.Name {
+			continue
+		}
+		if x, err := w.memory.ByName(context.Background(), ref.Project, ref.Name); err == nil && x.Spec.Array != nil && !x.Phase.End() {
+			return ref.Name
+		}
+	}
+	return usual
 }
 
 // hold holds what waits, and lets go what is held.
