@@ -35,6 +35,8 @@ func helper(args []string) (code int, ok bool) {
 		return slurmtools.ScontrolMain(args[1:]), true
 	case slurmtools.StepArg:
 		return slurmtools.StepMain(args[1:]), true
+	case slurmtools.CancelArg:
+		return slurmtools.CancelMain(args[1:]), true
 	case slurmtools.SignalArg:
 		return slurmtools.SignalMain(args[1:]), true
 	}

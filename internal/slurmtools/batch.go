@@ -28,13 +28,15 @@ const (
 	ScontrolArg = "__slurm-scontrol"
 	StepArg     = "__slurm-step"
 	SignalArg   = "__slurm-signal"
+	CancelArg   = spec.SlurmCancelArg
 )
 
 // dirVar is where a script's commands and steps are kept; envVar is the
 // environment that it began with.
 const (
-	dirVar  = "MUSTER_SLURM_DIR"
-	envFile = "environment"
+	dirVar     = "MUSTER_SLURM_DIR"
+	envFile    = "environment"
+	scriptFile = "script" // the script's pid
 )
 
 // BatchMain runs a batch script, whose command args is, and exits as it does.
@@ -88,12 +90,16 @@ func batch(args []string) (int, error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
+	if err := os.WriteFile(filepath.Join(dir, scriptFile), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, "muster: scancel --signal will not find the script:", err)
+	}
 	early(cmd.Process, signals)
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { pass(cmd.Process, signals, done) })
 	wg.Go(func() { warn(cmd.Process, dir, done) })
 	err = cmd.Wait()
+	_ = os.Remove(filepath.Join(dir, scriptFile)) // its pid may soon be another program's
 	close(done)
 	wg.Wait()
 	var exit *exec.ExitError

@@ -99,6 +99,9 @@ func srun(args []string) (int, error) {
 	return s.run()
 }
 
+// handedOn are the signals that srun hands on to what it has started.
+var handedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGCONT}
+
 // stepFile has the pid of a step's srun, and nothing once that has ended.
 func stepFile(dir string, id int) string { return filepath.Join(dir, "step-"+strconv.Itoa(id)) }
 
@@ -249,7 +252,7 @@ func (s *step) run() (int, error) {
 	defer cancel()
 	s.input = newFeed(os.Stdin)
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP)
+	signal.Notify(signals, handedOn...)
 	defer signal.Stop(signals)
 	over := make(chan struct{})
 	go s.pass(ctx, cancel, signals, over)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/api"
@@ -16,14 +17,14 @@ import (
 // Scancel is scancel.
 func Scancel() *compat.Command {
 	return &compat.Command{
-		Use: "scancel [JOB…]", Words: &terms.Words, Short: "End jobs", Most: compat.All, Loose: true,
+		Use: "scancel [JOB[_TASK][.STEP]…]", Words: &terms.Words, Short: "End jobs", Most: compat.All, Loose: true,
 		Flags: []compat.Flag{
 			{Names: "account A", Arg: "NAME", Many: true, Does: "jobs of these projects"},
-			{Names: "batch b", Void: "the script and what it started are ended together; --signal sends nothing else.", Refused: true},
+			{Names: "batch b", Does: "--signal is for the batch script alone"},
 			{Names: "ctld", Void: "everything goes through the server."},
 			{Names: "clusters M", Arg: "NAMES", Many: true, Does: "only jobs in these clusters"},
 			{Names: "cron", Void: "there are no jobs by the clock."},
-			{Names: "full f", Void: "a job is always ended with all of its processes."},
+			{Names: "full f", Does: "--signal is for the batch script, too, and all that it has started"},
 			{Names: "hurry H", Void: "there are no burst buffers to write back."},
 			{Names: "interactive i", Does: "ask first"},
 			{Names: "jobname n name", Arg: "NAME", Many: true, Does: "jobs of these names"},
@@ -34,7 +35,7 @@ func Scancel() *compat.Command {
 			{Names: "quiet Q", Does: "say nothing of jobs that have ended already"},
 			{Names: "reservation R", Arg: "NAME", Many: true, Does: "only jobs of these reservations"},
 			{Names: "sibling", Arg: "NAME", Void: "there is one server for all clusters."},
-			{Names: "signal s", Arg: "SIGNAL", Does: "KILL ends without waiting, TERM and INT politely; others cannot be sent"},
+			{Names: "signal s", Arg: "SIGNAL", Does: "KILL ends a job without waiting, TERM and INT politely; others, and with --batch, --full or a step (JOB.0) all, are sent"},
 			{Names: "state t", Arg: "STATE", Many: true, Does: "only jobs in these states"},
 			{Names: "user u", Arg: "NAME", Many: true, Does: "jobs of these users"},
 			{Names: "verbose v", Void: "there is nothing more to tell."},
@@ -49,13 +50,9 @@ func scancel(c *compat.Call) error {
 	if done, err := terms.Asked(c); done {
 		return err
 	}
-	grace := ""
-	switch s := strings.TrimPrefix(strings.ToUpper(c.Text("signal")), "SIG"); s {
-	case "", "TERM", "15", "INT", "2":
-	case "KILL", "9":
-		grace = "0s"
-	default:
-		return cli.Wrong(fmt.Sprintf("--signal: %s cannot be sent to a job from outside", s), "muster exec JOB -- kill -"+s+" PID sends it in a task; KILL, TERM and INT end the job")
+	sig, err := signalNamed(c)
+	if err != nil {
+		return err
 	}
 	ws, err := cancelled(c)
 	if err != nil {
@@ -75,10 +72,20 @@ func scancel(c *compat.Call) error {
 		return err
 	}
 	var failed []error
+	grace := ""
+	if sig == "KILL" {
+		grace = "0s"
+	}
 	for _, w := range ws {
 		if cli.Ended(w.Workload) {
 			if !c.Bool("quiet") {
 				c.Say("scancel: job %d (%s) has ended already: %s", w.Number, w.Name, terms.StateOf(w.Workload).Long)
+			}
+			continue
+		}
+		if which := aimOf(c, sig, w.step); which != "" {
+			if err := send(c, conn, w, which, sig); err != nil {
+				failed = append(failed, fmt.Errorf("job %d: %w", w.Number, err))
 			}
 			continue
 		}
@@ -99,7 +106,8 @@ func scancel(c *compat.Call) error {
 // victim is a job that is to be ended, or some tasks of it.
 type victim struct {
 	*api.Workload
-	tasks []int // nil: all of it
+	tasks []int  // nil: all of it
+	step  string // of it; empty: not only one
 }
 
 // cancelled are the jobs that ids and flags select.
@@ -127,6 +135,10 @@ func cancelled(c *compat.Call) ([]victim, error) {
 		return out, err
 	}
 	for _, id := range c.Args {
+		id, step, stepped := strings.Cut(id, ".")
+		if n, err := strconv.ParseUint(step, 10, 31); stepped && step != "batch" && (err != nil || strconv.FormatUint(n, 10) != step) {
+			return nil, cli.Wrong(fmt.Sprintf("Invalid job id %s.%s", id, step), "a step is a number, such as "+id+".0, or "+id+".batch")
+		}
 		number, part, some := strings.Cut(id, "_")
 		if err := terms.Whole("ended", []string{number}); err != nil {
 			return nil, err
@@ -147,7 +159,7 @@ func cancelled(c *compat.Call) ([]victim, error) {
 			}
 		}
 		if keep(w) {
-			out = append(out, victim{w, tasks})
+			out = append(out, victim{w, tasks, step})
 		}
 	}
 	return out, nil

@@ -332,6 +332,18 @@ func (s *script) memory(cores, gpus int) {
 	}
 }
 
+// someOf are indexes for a loop of a shell, at most eight.
+func someOf(all []int) string {
+	var words []string
+	for _, n := range all[:min(len(all), 8)] {
+		words = append(words, strconv.Itoa(n))
+	}
+	if len(all) > 8 {
+		words = append(words, "…")
+	}
+	return strings.Join(words, " ")
+}
+
 // array reads --array: a task for each index.
 func (s *script) array(sh shape) {
 	d := s.consume("array")
@@ -354,7 +366,8 @@ func (s *script) array(sh shape) {
 		a.Parallelism = min(n, len(all))
 	}
 	if sh.nodes > 1 {
-		s.refuse(d, fmt.Sprintf("each of the array's jobs would have %d nodes", sh.nodes), "submit one workload for each index")
+		s.refuse(d, fmt.Sprintf("each of the array's %d jobs would have %d nodes, and tasks of an array have one each", len(all), sh.nodes),
+			"take --array out and submit it for each index: for i in "+someOf(all)+"; do sbatch --export=ALL,SLURM_ARRAY_TASK_ID=$i SCRIPT; done")
 		return
 	}
 	s.doc.Array = a

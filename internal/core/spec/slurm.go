@@ -81,6 +81,20 @@ func ParseIndexes(text string) ([]int, error) {
 	return all, nil
 }
 
+// SlurmCancelArg is the argument under which the program of a script's tasks, whose
+// path they find in SlurmToolVar, sends a signal to the script or its steps: which
+// of them, and the signal.
+const (
+	SlurmCancelArg = "__slurm-cancel"
+	SlurmToolVar   = "MUSTER_SLURM_TOOL"
+)
+
+// Exit codes of that program.
+const (
+	SlurmNoStep   = 3 // no such step runs
+	SlurmNoScript = 4 // the script does not run
+)
+
 // ParseSignal reads [B:]SIGNAL[@SECONDS] as sbatch has it: whether it is for
 // the script itself, the signal's name without SIG or its number, and how many
 // seconds before the limit it comes.

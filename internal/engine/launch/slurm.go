@@ -195,6 +195,7 @@ func slurm(a *backend.Assignment, w *core.Workload, t *core.Task, g gang) {
 		a.Env = append(a.Env, "MUSTER_SLURM_CONTAINER=1")
 	}
 	if len(a.Argv) > 0 {
+		a.Env = append(a.Env, spec.SlurmToolVar+"="+g.self[0])
 		a.Argv = append(append(slices.Clone(g.self), SlurmBatchArg), a.Argv...)
 	}
 }
