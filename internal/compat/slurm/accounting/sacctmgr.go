@@ -158,7 +158,8 @@ func showRecords(c *compat.Call) error {
 		return false
 	})
 	if c.Bool("json") || c.Bool("yaml") {
-		return cli.Wrong("sacctmgr has no --json here", "sacctmgr -P show, and muster project list -o json")
+		_, err := terms.Structured(c, recordsJSON(c, recordsOf(known), rows))
+		return err
 	}
 	columns := known
 	if format != "" {
