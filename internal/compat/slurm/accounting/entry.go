@@ -112,6 +112,9 @@ func (e *entry) stateNow() string {
 
 // attemptState is how a former attempt ended.
 func attemptState(a *api.Attempt) string {
+	if a.Cause == string(lifecycle.CausePerson) { // scontrol requeue
+		return "REQUEUED"
+	}
 	switch lifecycle.Reason(a.Reason) {
 	case lifecycle.ReasonPreempted, lifecycle.ReasonMoved:
 		return "PREEMPTED"
