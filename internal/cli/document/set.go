@@ -162,11 +162,29 @@ func (c Change) apply(data []byte) ([]byte, error) {
 	if c.Key != "" {
 		words = append(words, c.Key)
 	}
+	if c.Path == "env" {
+		c.instead(tree)
+	}
 	next, err := c.within(tree, "", words)
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(next)
+}
+
+// instead takes away the secret that has been that variable: whoever says its
+// value needs none.
+func (c Change) instead(tree map[string]any) {
+	list, _ := tree["secrets"].([]any)
+	list = slices.DeleteFunc(list, func(s any) bool {
+		m, _ := s.(map[string]any)
+		return m != nil && m["env"] == c.Key
+	})
+	if len(list) == 0 {
+		delete(tree, "secrets")
+	} else {
+		tree["secrets"] = list
+	}
 }
 
 // within is node, which is called name, with the change made below it.

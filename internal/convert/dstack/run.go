@@ -23,6 +23,8 @@ type run struct {
 	o     *source.Map
 	doc   *spec.Document
 	nodes int
+	image bool     // of dstack's own
+	first []string // commands before its own
 }
 
 // Read reads a task, dev-environment or service of dstack.
@@ -64,12 +66,12 @@ var ignored = source.Reasons{
 	"ide": "attach with muster exec, or by a port", "version": "the image has it", "backends": "the scheduler chooses where it runs", "regions": "the scheduler chooses where it runs", "instance_types": "the scheduler chooses where it runs",
 	"availability_zones": "the scheduler chooses where it runs", "fleets": "the scheduler chooses where it runs", "max_price": "nodes have no price", "creation_policy": "machines are there", "idle_duration": "machines are there",
 	"reservation": "the scheduler chooses where it runs", "gateway": "replicas are reached through the server", "model": "replicas are reached through the server", "auth": "the server's own counts", "https": "the server's own counts",
-	"strip_prefix": "the server's own counts", "tags": "labels say it", "nvcc": "the image has it", "single_branch": "", "startup_order": "all start together", "home_dir": "the image has it", "tags_": "",
+	"strip_prefix": "the server's own counts", "tags": "labels say it", "single_branch": "", "startup_order": "all start together", "home_dir": "the image has it", "tags_": "",
 }
 
 var dropped = source.Reasons{
-	"registry_auth": "muster secret create makes a secret of type docker; write pullSecret", "python": "", "docker": "there is no engine in a task", "privileged": "tasks get no further rights", "user": "write runAs", "files": "files are not copied; write volumes",
-	"repos": "code is not copied; write integrations", "schedule": "it is queued once, at once", "inactivity_duration": "write idleLimit", "rate_limits": "there are none", "replica_groups": "", "entrypoint": "", "router": "replicas are reached through the server",
+	"registry_auth": "muster secret create makes a secret of type docker; write pullSecret", "docker": "there is no engine in a task", "privileged": "tasks get no further rights", "user": "write runAs", "files": "files are not copied; write volumes",
+	"schedule": "it is queued once, at once", "inactivity_duration": "write idleLimit", "rate_limits": "there are none", "replica_groups": "", "entrypoint": "", "router": "replicas are reached through the server",
 	"instances": "write nodeSelector", "hooks": "",
 }
 
@@ -82,6 +84,7 @@ func (d *run) general() {
 		doc.Image = v.Text()
 		v.Kept("image")
 	}
+	d.ownImage()
 	if v := o.Consume("entrypoint"); v != nil && doc.Image != "" && !o.Has("commands") {
 		words, err := source.ShellWords(v.Text())
 		if err != nil {
@@ -91,9 +94,6 @@ func (d *run) general() {
 		v.Translated("command", "")
 	} else if v != nil {
 		v.Dropped("the commands run by themselves")
-	}
-	if v := o.Consume("python"); v != nil {
-		v.Dropped("without an image a task runs on the machine, with its Python")
 	}
 	if v := o.Consume("working_dir"); v != nil {
 		doc.Workdir = v.Text()
@@ -111,12 +111,90 @@ func (d *run) general() {
 		doc.Priority = spec.UsualPriority(doc) + spec.Priority(n)
 		v.Translated("priority", "0, which is what dstack takes where it is not told, is what its kind has here")
 	}
+	for _, item := range o.Consume("repos").List() {
+		d.repo(item)
+	}
 	for i, item := range o.Consume("volumes").List() {
 		d.volume(i, item)
 	}
 	for _, item := range o.Consume("ports").List() {
 		d.port(item)
 	}
+}
+
+// baseImage is what dstack runs where no image is named, with Python by uv
+// (src/dstack/version.py and get_default_image of its server, read in November
+// 2026).
+const baseImage = "dstackai/base:0.14-%s-ubuntu24.04"
+
+// ownImage is dstack's own image, where none is named, with the Python that is.
+func (d *run) ownImage() {
+	python, nvcc := d.o.Consume("python"), d.o.Consume("nvcc")
+	if d.doc.Image != "" {
+		python.Ignored("the image has it")
+		nvcc.Ignored("the image has it")
+		return
+	}
+	flavor := "base"
+	if nvcc.Bool() {
+		flavor = "devel"
+	}
+	nvcc.Translated("image", "")
+	d.image, d.doc.Image = true, fmt.Sprintf(baseImage, flavor)
+	d.Note(source.Note{Line: d.o.Tree.Line, Field: "image", Fate: source.Translated, To: "image", Reason: "dstack runs in its own image where none is named"})
+	version := ""
+	if python != nil {
+		text := python.Text()
+		if strings.Trim(text, "0123456789.") != "" || text == "" {
+			python.Refuse(fmt.Sprintf("%q is not a version", source.Shorten(text)), "write it like 3.12")
+			return
+		}
+		version = " --python " + text
+		python.Translated("command", "a virtual environment with it, as dstack makes one")
+	}
+	d.first = []string{"uv venv" + version + " --seed --quiet /tmp/.venv", ". /tmp/.venv/bin/activate"}
+}
+
+// shell is what commands are for: bash in dstack's own image.
+func (d *run) shell(name string) string {
+	switch {
+	case strings.HasPrefix(name, "/"):
+		return name
+	case name != "":
+		return "/bin/" + name
+	case d.image:
+		return "/bin/bash"
+	}
+	return "/bin/sh"
+}
+
+// repo reads a repository that is cloned: its address, with a path behind a
+// colon, or a map.
+func (d *run) repo(item *source.Value) {
+	url, at := "", ""
+	branch, hash := "", ""
+	if item.Tree.Kind == codec.TreeMap {
+		o := item.Map()
+		url, at = o.Consume("url").Text(), o.Consume("path").Text()
+		branch, hash = o.Consume("branch").Text(), o.Consume("hash").Text()
+		o.Finish(nil, source.Reasons{"local_path": "code is not copied; write volumes"}, false)
+	} else if url = item.Text(); strings.HasPrefix(url, "https://") {
+		if i := strings.LastIndexByte(url, ':'); i > len("https:") {
+			url, at = url[:i], url[i+1:]
+		}
+	}
+	if !strings.HasPrefix(url, "https://") {
+		item.Dropped("code is not copied; write integrations, or volumes")
+		return
+	}
+	g := &spec.Git{Repo: url, Branch: branch, Commit: hash}
+	if strings.HasPrefix(at, "/") {
+		item.Dropped("repositories are cloned below the working directory; write integrations")
+		return
+	}
+	g.Path = at
+	d.doc.Integrations = append(d.doc.Integrations, spec.Integration{Git: g})
+	item.Translated(fmt.Sprintf("integrations[%d]", len(d.doc.Integrations)-1), "it is cloned")
 }
 
 // volume reads NAME:PATH or /HOST:PATH.
@@ -194,7 +272,9 @@ func (d *run) variable(item *source.Value, name, text string, has bool) {
 	secret = strings.TrimSpace(secret)
 	switch {
 	case !has:
-		item.Dropped("it has no value; write one, or add --env " + source.Shorten(name))
+		secret := source.NameFrom(name, spec.MaxName)
+		d.doc.Secrets = append(d.doc.Secrets, spec.SecretUse{Name: secret, Env: name})
+		item.Translated(fmt.Sprintf("secrets[%d]", len(d.doc.Secrets)-1), "its value is the submitter's: muster secret create "+secret+" makes it, or write it with --env "+source.Shorten(name)+"=value")
 	case is && closed:
 		d.doc.Secrets = append(d.doc.Secrets, spec.SecretUse{Name: source.NameFrom(secret, 52), Env: name})
 		item.Translated(fmt.Sprintf("secrets[%d]", len(d.doc.Secrets)-1), "muster secret create "+source.NameFrom(secret, 52)+" makes it")
@@ -249,7 +329,7 @@ func (d *run) commands() {
 		v.Translated("command", "one after another, as long as they succeed")
 	case d.doc.Kind.Interactive():
 		lines = append(lines, "exec sleep infinity")
-		d.Note(source.Note{Line: d.o.Tree.Line, Field: "type", Fate: source.Approximated, To: "command", Reason: "no editor is started in it; it waits for muster exec", Lossy: true})
+		d.Note(source.Note{Line: d.o.Tree.Line, Field: "type", Fate: source.Translated, To: "command", Reason: "it waits for its user: muster exec, or an editor by muster ssh-config"})
 		v.Translated("command", "")
 	case len(d.doc.Command.Argv) > 0 || d.doc.Image != "":
 		return // the image has its own
@@ -261,7 +341,9 @@ func (d *run) commands() {
 		lines[i] = grouped(strings.TrimSpace(l))
 	}
 	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" })
-	d.doc.Command = spec.Command{Argv: []string{"/bin/sh", "-c", prelude + strings.Join(lines, " && ")}}
+	shell := d.o.Consume("shell")
+	d.doc.Command = spec.Command{Argv: []string{d.shell(shell.Text()), "-c", prelude + strings.Join(append(d.first, lines...), " && ")}}
+	shell.Translated("command", "")
 	gpus := d.doc.Resources.GPU.Devices()
 	for name, n := range map[string]int{"DSTACK_NODES_NUM": d.nodes, "DSTACK_GPUS_NUM": gpus * d.nodes, "DSTACK_GPUS_PER_NODE": gpus} {
 		d.doc.Env = source.Set(d.doc.Env, name, strconv.Itoa(n))

@@ -133,7 +133,7 @@ func (d *run) amount(v *source.Value, to string, unit func(string) (spec.Quantit
 	case !ok:
 		v.Refuse(fmt.Sprintf("%q is not an amount", source.Shorten(text)), "write it like 16, 16.. or 8..16")
 	case bounded:
-		v.Approximated(to, "the smaller number is asked for")
+		v.Translated(to, "the smaller number is asked for")
 	default:
 		v.Translated(to, "")
 	}
@@ -238,12 +238,9 @@ func (d *run) gpuMap(o *source.Map, g *spec.GPU) (lossy string) {
 
 // gpuPart reads one part of a GPU's description and says what of it is lost.
 func gpuPart(part string, g *spec.GPU) (lossy string) {
-	least, bounded := span(part)
+	least, _ := span(part)
 	if n, err := strconv.Atoi(least); err == nil {
-		g.Count = n
-		if bounded {
-			return "the smaller number is asked for"
-		}
+		g.Count = n // of a range the smaller number
 		return ""
 	}
 	switch strings.ToLower(part) {

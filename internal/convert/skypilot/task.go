@@ -14,8 +14,13 @@ import (
 )
 
 // prelude gives a script of SkyPilot its variables.
-const prelude = `export SKYPILOT_NODE_RANK="${NODE_RANK:-0}" SKYPILOT_TASK_ID="$MUSTER_WORKLOAD_ID"
+const prelude = `export SKYPILOT_NODE_RANK="${NODE_RANK:-0}" SKYPILOT_TASK_ID="$MUSTER_WORKLOAD_ID" SKYPILOT_JOB_RANK="${SKYPILOT_JOB_RANK:-0}" SKYPILOT_NUM_JOBS="${SKYPILOT_NUM_JOBS:-1}"
 export SKYPILOT_NODE_IPS="$(printf '%s\n' ${MUSTER_TASK_ADDRESSES:-127.0.0.1})"
+`
+
+// setupPrelude gives a setup of SkyPilot the variables that it has there.
+const setupPrelude = prelude + `export SKYPILOT_SETUP_NODE_RANK="$SKYPILOT_NODE_RANK" SKYPILOT_SETUP_NODE_IPS="$SKYPILOT_NODE_IPS"
+export SKYPILOT_SETUP_NUM_GPUS_PER_NODE="$SKYPILOT_NUM_GPUS_PER_NODE"
 `
 
 // Read reads a task, or a pipeline of several.
@@ -84,6 +89,7 @@ func sky(r *source.Reader, o *source.Map) *spec.Document {
 	if v := o.Consume("resources"); v != nil {
 		t.resources(v)
 	}
+	t.service(o.Consume("service"))
 	if t.nodes > 1 {
 		doc.Kind, doc.Workers = lifecycle.Distributed, t.nodes
 	}
@@ -93,7 +99,11 @@ func sky(r *source.Reader, o *source.Map) *spec.Document {
 		t.fileMount(at, values[i])
 	}
 	if v := o.Consume("setup"); v != nil && strings.TrimSpace(v.Text()) != "" {
-		doc.Init = []spec.Init{{Command: spec.Command{Argv: []string{"/bin/bash", "-c", v.Text()}}}}
+		script := v.Text()
+		if strings.Contains(script, "SKYPILOT_") {
+			script = setupPrelude + script
+		}
+		doc.Init = []spec.Init{{Command: spec.Command{Argv: []string{"/bin/bash", "-c", script}}}}
 		v.Translated("init[0]", "each task does it before it counts as running")
 	}
 	run := o.Consume("run")
@@ -106,7 +116,7 @@ func sky(r *source.Reader, o *source.Map) *spec.Document {
 	doc.Env = source.Set(doc.Env, "SKYPILOT_NUM_NODES", strconv.Itoa(t.nodes))
 	doc.Env = source.Set(doc.Env, "SKYPILOT_NUM_GPUS_PER_NODE", strconv.Itoa(doc.Resources.GPU.Devices()))
 	o.Finish(source.Reasons{"config": "the server's own counts", "experimental": "the server's own counts"},
-		source.Reasons{"volumes": "write volumes with claim", "storage_mounts": "mount it on the nodes and write volumes", "service": "write kind: inference", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
+		source.Reasons{"volumes": "write volumes with claim", "storage_mounts": "mount it on the nodes and write volumes", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
 	return doc
 }
 
@@ -127,7 +137,7 @@ func (t *task) variables(v *source.Value, field string) {
 			t.doc.Secrets = append(t.doc.Secrets, spec.SecretUse{Name: source.NameFrom(name, 52), Env: name})
 			item.Translated(fmt.Sprintf("secrets[%d]", len(t.doc.Secrets)-1), fmt.Sprintf("muster secret create %s makes it; values of secrets are never in documents", source.NameFrom(name, 52)))
 		case item.Tree.Kind == codec.TreeNull:
-			item.Dropped("it has no value; write one, or add --env " + source.Shorten(name))
+			t.valueless(item, name)
 		default:
 			t.doc.Env = source.Set(t.doc.Env, name, item.Text())
 			item.Kept("env." + name)
@@ -151,6 +161,8 @@ func (t *task) workdir(v *source.Value) {
 		o.Finish(nil, nil, true)
 	case t.doc.Image != "":
 		v.Dropped("a container sees what its volumes say; write volumes, or build the code into the image")
+	case strings.HasPrefix(v.Text(), "~"):
+		v.Dropped("it is below a home directory, and whose is not known; write the path in full")
 	default:
 		t.doc.Workdir = v.Text()
 		v.Translated("workdir", "it is not copied: tasks work in the directory itself")
@@ -178,7 +190,7 @@ func (t *task) fileMount(at string, v *source.Value) {
 
 var ignored = source.Reasons{
 	"cloud": "the scheduler chooses where it runs", "region": "the scheduler chooses where it runs", "zone": "the scheduler chooses where it runs", "infra": "the scheduler chooses where it runs",
-	"instance_type": "the scheduler chooses where it runs", "disk_size": "disk is neither counted nor limited", "disk_tier": "disk is neither counted nor limited", "network_tier": "the network is the nodes'",
+	"disk_size": "disk is neither counted nor limited", "disk_tier": "disk is neither counted nor limited", "network_tier": "the network is the nodes'",
 	"autostop": "resources are free once it has ended", "_cluster_config_overrides": "the server's own counts", "priority": "",
 }
 
@@ -189,6 +201,7 @@ func (t *task) resources(v *source.Value) {
 		return
 	}
 	t.accelerators(o.Consume("accelerators"))
+	t.instance(o.Consume("instance_type"))
 	r := &t.doc.Resources
 	if c := o.Consume("cpus"); c != nil {
 		if n, ok := atLeast(c.Text()); ok {
@@ -241,10 +254,8 @@ func (t *task) resources(v *source.Value) {
 	if p := o.Consume("priority"); p != nil {
 		p.Dropped("numbers of SkyPilot mean nothing here; write priority")
 	}
-	for _, name := range []string{"any_of", "ordered"} {
-		if a := o.Consume(name); a != nil {
-			a.Dropped("it is one of several ways to have it; all of a document must hold")
-		}
+	for _, name := range []string{"any_of", "ordered", "candidates"} {
+		choices(o.Consume(name))
 	}
 	o.Finish(ignored, source.Reasons{"spot_recovery": "write job_recovery", "volumes": "write volumes"}, true)
 }

@@ -1,0 +1,99 @@
+package convert_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// What is about clouds alone is said of them, and nothing is lost.
+func TestCloudsAreNoLoss(t *testing.T) {
+	for _, text := range []string{
+		"run: x\nenvs: {HF_TOKEN: null}\nresources: {cloud: aws, region: us-east-1, zone: a, disk_tier: best, disk_size: 100, use_spot: true, autostop: 10, accelerators: A100, any_of: [{infra: aws/us-east-1}, {cloud: gcp, use_spot: true}]}\n",
+		"run: x\nresources: {instance_type: m5.large, infra: aws}\n",
+		"type: task\npython: \"3.12\"\ncommands: [x]\nenv: [HF_TOKEN]\nbackends: [aws]\nregions: [r]\nspot_policy: auto\nresources: {gpu: 'H100:2..4', cpu: 8..16, memory: 32GB..}\n",
+		"type: dev-environment\nide: vscode\nresources: {gpu: H100}\n",
+	} {
+		if r := imported(t, []byte(text)); len(r.Lossy()) > 0 {
+			t.Errorf("%s: lost: %q", text, lost(r))
+		}
+	}
+}
+
+func TestTypesOfMachinesHaveTheirGPUs(t *testing.T) {
+	for name, want := range map[string]string{
+		"p3.2xlarge": "1 v100", "p4d.24xlarge": "8 a100", "g5.xlarge": "1 a10g", "g5.12xlarge": "4 a10g", "a2-highgpu-4g": "4 a100", "g2-standard-24": "2 l4", "Standard_NC24ads_A100_v4": "1 a100", "m5.large": "0 ", "e2-standard-4": "0 ", "Standard_D4s_v5": "0 ",
+	} {
+		r := imported(t, []byte("run: x\nresources: {instance_type: "+name+"}\n"))
+		if g := r.Documents[0].Resources.GPU; fmt.Sprintf("%d %s", g.Count, g.Type) != want || len(r.Lossy()) > 0 {
+			t.Errorf("%s has %d %s, want %s; lost: %q", name, g.Count, g.Type, want, lost(r))
+		}
+	}
+	if r := imported(t, []byte("run: x\nresources: {instance_type: gpu_8x_gh200}\n")); len(r.Lossy()) != 1 {
+		t.Errorf("of a type that is not known nothing is lost: %q", lost(r))
+	}
+	r := imported(t, []byte("run: x\nresources: {instance_type: p4d.24xlarge, accelerators: A100:2}\n"))
+	if n := r.Documents[0].TotalGPUs(); n != 2 {
+		t.Errorf("%d GPUs, and it asks for 2", n)
+	}
+}
+
+func TestTasksOfSkyPilotHaveItsVariables(t *testing.T) {
+	r := imported(t, []byte("num_nodes: 2\nresources: {accelerators: 'H100:4'}\nsetup: 'echo $SKYPILOT_SETUP_NODE_RANK'\nrun: 'echo $SKYPILOT_NODE_RANK $SKYPILOT_NUM_NODES $SKYPILOT_NUM_GPUS_PER_NODE $SKYPILOT_NUM_JOBS $(echo \"$SKYPILOT_NODE_IPS\" | head -n1)'\n"))
+	d := r.Documents[0]
+	if got := said(t, d, "1"); got != "1 2 4 1 10.0.0.1" {
+		t.Errorf("it says %q", got)
+	}
+	d.Command = d.Init[0].Command
+	if got := said(t, d, "1"); got != "1" {
+		t.Errorf("its setup says %q", got)
+	}
+}
+
+func TestServicesOfSkyPilotAreServices(t *testing.T) {
+	r := imported(t, []byte("service: {readiness_probe: /health, replicas: 2, load_balancing_policy: round_robin}\nresources: {ports: 8080, cpus: 2+}\nrun: python3 server.py\n"))
+	if d := r.Documents[0]; d.Kind != lifecycle.Inference || *d.Replicas != 2 || d.Probe.Path != "/health" || d.Ports[0].Port != 8080 || len(r.Lossy()) > 0 {
+		t.Errorf("%+v; lost: %q", d, lost(r))
+	}
+	r = imported(t, []byte("service: {readiness_probe: {path: /, initial_delay_seconds: 60}, replica_policy: {min_replicas: 1, max_replicas: 3, target_qps_per_replica: 5}}\nresources: {ports: 80}\nrun: x\n"))
+	if d := r.Documents[0]; d.Autoscale == nil || d.Autoscale.Max != 3 || d.Autoscale.Concurrency != 5 || len(r.Lossy()) != 1 {
+		t.Errorf("%+v; lost: %q", d.Autoscale, lost(r))
+	}
+	if _, err := convert.Import([]byte("service: {replicas: 1}\nrun: x\n")); err == nil || !strings.Contains(err.Error(), "service.ports") {
+		t.Errorf("a service without a port: %v", err)
+	}
+}
+
+func TestDstackHasItsImageAndShell(t *testing.T) {
+	for text, want := range map[string][]string{
+		"type: task\ncommands: [x]\n":                                {"dstackai/base:0.14-base-ubuntu24.04", "/bin/bash", "uv venv --seed"},
+		"type: task\nnvcc: true\npython: 3.12\ncommands: [x]\n":      {"dstackai/base:0.14-devel-ubuntu24.04", "/bin/bash", "uv venv --python 3.12 --seed"},
+		"type: task\nimage: a\ncommands: [x]\n":                      {"a", "/bin/sh", "x"},
+		"type: task\nimage: a\nshell: bash\ncommands: ['a=(1 2)']\n": {"a", "/bin/bash", "a=(1 2)"},
+	} {
+		r := imported(t, []byte(text))
+		d := r.Documents[0]
+		if d.Image != want[0] || d.Command.Argv[0] != want[1] || !strings.Contains(d.Command.Argv[2], want[2]) || len(r.Lossy()) > 0 {
+			t.Errorf("%s: %s %q; lost: %q", text, d.Image, d.Command.Argv, lost(r))
+		}
+	}
+	r := imported(t, []byte("type: task\nimage: a\nrepos: ['https://github.com/acme/train:code']\ncommands: [x]\n"))
+	if g := r.Documents[0].Integrations[0].Git; g.Repo != "https://github.com/acme/train" || g.Path != "code" || len(r.Lossy()) > 0 {
+		t.Errorf("%+v; lost: %q", g, lost(r))
+	}
+}
+
+// A variable without a value has that of whoever submits, who keeps it as a secret.
+func TestVariablesWithoutValuesAreSecrets(t *testing.T) {
+	for _, text := range []string{"type: task\nimage: a\nenv: [HF_TOKEN]\ncommands: [x]\n", "run: x\nenvs: {HF_TOKEN: }\n"} {
+		d := imported(t, []byte(text)).Documents[0]
+		if len(d.Secrets) != 1 || d.Secrets[0].Name != "hf-token" || d.Secrets[0].Env != "HF_TOKEN" || slices.Contains(slices.Sorted(maps.Keys(d.Env)), "HF_TOKEN") {
+			t.Errorf("%s: %+v %v", text, d.Secrets, d.Env)
+		}
+	}
+}
