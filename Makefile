@@ -1,6 +1,6 @@
 # make prints this help; make check is exactly what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help build release test check quick lint generate kubernetes bench shots pictures chaos mutants
+.PHONY: help build release test check quick lint generate kubernetes bench shots pictures chaos corpus mutants
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ pictures: ## the three pictures of README, out of bin/shots, which make shots fi
 
 chaos: ## kills, frozen programs, full disks and power cuts, checked against a ledger; FOR=10m SEED=1
 	@scripts/chaos
+
+corpus: ## files of other systems below DIR: what becomes of each; RUN=1 runs them too, ARGS=-files names them
+	@test -n "$(DIR)" || { echo "say which files: make corpus DIR=FOLDER" >&2; exit 2; }
+	@$(if $(RUN),scripts/build bin/muster &&) go run ./internal/testing/corpus $(if $(RUN),-run bin/muster) $(ARGS) $(DIR)
 
 mutants: ## how many mistakes in core, engine and converters the tests would notice; ARGS='-sample 150 engine'
 	@MUSTER_SIM_SEEDS=$${MUSTER_SIM_SEEDS:-3} nice go run ./scripts/mutate $(ARGS)

@@ -164,6 +164,7 @@ var rules = []rule{
 	{pkg: "sdk", may: nil, why: "it is in other languages; only tests are there"},
 	{pkg: "internal/testing/testdisk", may: nil, why: "disks for tests of any package"},
 	{pkg: "internal/testing/chaos", may: []string{"internal/core", "internal/testing/testdisk", "api", "client"}, why: "who checks a whole server knows of it what its users know, and the table"},
+	{pkg: "internal/testing/corpus", may: []string{"internal/convert", "internal/core"}, why: "it imports other people's files as the program does, and runs that like its users"},
 	{pkg: "internal/testing/archtest", may: nil, why: "it only reads"},
 	{pkg: "internal/testing/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
 	{pkg: "internal/doctor", may: []string{"internal/core/amount"}, why: "who looks at a machine needs nothing of what will run on it"},

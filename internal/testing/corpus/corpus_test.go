@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// folder has one file of each verdict.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"plain.sh":    "#!/bin/bash\n#SBATCH --time=10\necho hello\n",
+		"noted.yaml":  "run: echo hello\nresources: {cpus: 0.1, region: here}\n",
+		"lossy.yaml":  "run: \"false\"\nresources: {cpus: 0.1}\nfile_mounts: {/b: s3://b}\n",
+		"lossy2.yaml": "run: \"false\"\nresources: {cpus: 0.1}\nfile_mounts: {/b: s3://c}\n",
+		"bad/no.yaml": "apiVersion: batch/v1\nkind: CronJob\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestEveryFileIsCountedWithItsReasons(t *testing.T) {
+	var b bytes.Buffer
+	if err := run([]string{"-files", folder(t)}, &b); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{
+		"format files clean with notes lossy refused", "kubernetes 1 0 0 0 1", "sbatch 1 1 0 0 0", "skypilot 3 0 1 2 0",
+		"refused, files by reason: 1 kind: no document can be made of a CronJob bad/no.yaml",
+		"2 file_mounts./b: buckets are not mounted; mount it on the nodes and write volumes, or fetch it in setup lossy.yaml lossy2.yaml", "with notes skypilot noted.yaml",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, b.String())
+		}
+	}
+	if err := run([]string{t.TempDir()}, &b); err == nil || !strings.Contains(err.Error(), "there is no file in") {
+		t.Errorf("an empty folder: %v", err)
+	}
+	if err := run(nil, &b); err == nil || !strings.Contains(err.Error(), "make corpus DIR=") {
+		t.Errorf("no folder: %v", err)
+	}
+}
+
+// The server that files run on is its own, and nothing of it is left.
+func TestWhatIsImportedIsRun(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "muster")
+	if out, err := exec.Command("go", "build", "-o", program, "github.com/musterhq/muster/cmd/muster").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	var b bytes.Buffer
+	if err := run([]string{"-run", program, "-files", folder(t)}, &b); err != nil {
+		t.Fatal(err)
+	}
+	_, ran, _ := strings.Cut(strings.Join(strings.Fields(b.String()), " "), "run: ")
+	if !strings.Contains(ran, "2 ended well noted.yaml plain.sh") || !strings.Contains(ran, "2 exit code 10") {
+		t.Errorf("it says %s", b.String())
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("%d things are left behind, %v", len(left), err)
+	}
+}
