@@ -101,7 +101,6 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"runai placeholder":       {"# c\nrunai submit a -i b -p <your_project>\n", "is a placeholder", 2},
 		"runai open quote":        {"runai submit a -i b -e \"A=1\n", "no shell reads this", 1},
 		"sky field":               {"run: x\nnum_node: 2\n", "is not known", 2},
-		"sky numbers":             {"run: x\nresources:\n  accelerators: {A100: 8, H100: 4}\n", "different numbers", 3},
 		"sky no command":          {"setup: x\n", "is missing", 1},
 		"dstack type":             {"type: fleet\n", "is not work", 1},
 		"dstack field":            {"type: task\ncommands: [x]\nnode: 2\n", "is not known", 3},

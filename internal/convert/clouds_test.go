@@ -97,3 +97,27 @@ func TestVariablesWithoutValuesAreSecrets(t *testing.T) {
 		}
 	}
 }
+
+// Of several ways to have GPUs the first is asked for, and that is told.
+func TestOfSeveralWaysTheFirstIsAskedFor(t *testing.T) {
+	for resources, want := range map[string]int{
+		"accelerators: {A100:4, A100:8}":                           4,
+		"any_of: [{accelerators: 'L4:2'}, {accelerators: 'T4:4'}]": 2,
+		"candidates: [{instance_type: g5.12xlarge}, {cloud: gcp}]": 4,
+		"accelerators: 'H100:8'\n  any_of: [{cpus: 4}, {cpus: 8}]": 8,
+		"accelerators: {T4:1, L4:1}\n  ports: [8000, 9000-9003]":   1,
+	} {
+		r := imported(t, []byte("run: x\nresources:\n  "+resources+"\n"))
+		if n := r.Documents[0].TotalGPUs(); n != want || len(r.Lossy()) != 1 {
+			t.Errorf("%s: %d GPUs, want %d; lost: %q", resources, n, want, lost(r))
+		}
+	}
+}
+
+// A probe that sends data asks nothing that GET could ask.
+func TestProbesThatSendDataAreOfThePort(t *testing.T) {
+	r := imported(t, []byte("service: {replicas: 1, readiness_probe: {path: /v1/chat, post_data: {model: m}}}\nresources: {ports: 80}\nrun: x\n"))
+	if len(r.Lossy()) != 1 || r.Documents[0].Probe != nil {
+		t.Errorf("%+v; lost: %q", r.Documents[0].Probe, lost(r))
+	}
+}

@@ -222,3 +222,10 @@ func TestARayClusterTakesItsOptions(t *testing.T) {
 		t.Errorf("%+v; lost: %q", d, lost(r))
 	}
 }
+
+func TestAHeadRunsItsOwnCommandFirst(t *testing.T) {
+	r := imported(t, []byte("apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: r}\nspec: {headGroupSpec: {template: {spec: {containers: [{name: ray-head, image: ray:2, command: [\"(./watch.sh&)\"]}]}}}}\n"))
+	if text := r.Documents[0].Command.Argv[2]; !strings.HasPrefix(text, "(./watch.sh&) || exit $?\n") || len(r.Lossy()) > 0 {
+		t.Errorf("it runs %s; lost: %q", text, lost(r))
+	}
+}

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
@@ -83,17 +84,38 @@ func rayGang(k *reader, cluster *source.Map, at *source.Value, doc *spec.Documen
 	return gang
 }
 
-// rayCommand is the command of a task of a Ray cluster, which is Ray's own.
+// rayCommand is the command of a task of a Ray cluster: Ray's own, and before
+// it what the container says, as KubeRay joins them.
 func rayCommand(k *reader, doc *spec.Document, script string, at *source.Value) spec.Command {
-	if argv := doc.Command.Argv; len(argv) > 0 && strings.Contains(strings.Join(append(argv, doc.Args...), " "), "KUBERAY_GEN_RAY_START_CMD") {
-		at.Dropped("ray start is given by Muster; what the container's own command does beside it is missing")
-	}
 	before := ""
 	if c := k.computed[doc]; c != nil {
 		before = "export " + strings.Join(c.lines, "\nexport ") + "\n"
 		delete(k.computed, doc)
 	}
+	for _, name := range source.SortedKeys(doc.Env) {
+		if strings.Contains(doc.Env[name], hole) {
+			before += "export " + name + "=" + quote(doc.Env[name]) + "\n"
+			delete(doc.Env, name)
+		}
+	}
+	own := shellText(strings.Join(append(slices.Clone(doc.Command.Argv), doc.Args...), " "))
+	switch {
+	case doc.Annotations["ray.io/overwrite-container-cmd"] == "true" || strings.Contains(own, "KUBERAY_GEN_RAY_START_CMD"):
+		at.Dropped("ray start is given by Muster; what the container's own command does beside it is missing")
+	case own != "":
+		before += own + " || exit $?\n"
+		at.Translated("command", "what the container says comes before ray start")
+	}
 	return spec.Command{Argv: []string{"/bin/bash", "-c", before + script}}
+}
+
+// shellText is a text for a shell in which the holes are variables.
+func shellText(text string) string {
+	parts := strings.Split(text, hole)
+	for i := 1; i < len(parts); i += 2 {
+		parts[i] = "${" + parts[i] + "}"
+	}
+	return strings.Join(parts, "")
 }
 
 func headRestart(v *source.Value) {

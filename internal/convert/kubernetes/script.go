@@ -67,7 +67,9 @@ func scriptFor(k *reader, doc *spec.Document, before []string, at *source.Value)
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc.Env)) {
 		if strings.Contains(doc.Env[name], hole) {
-			lines = append(lines, "export "+name+"="+quote(doc.Env[name]))
+			if c := k.computed[doc]; c == nil || !c.names[name] { // who says it himself is meant
+				lines = append(lines, "export "+name+"="+quote(doc.Env[name]))
+			}
 			delete(doc.Env, name)
 		}
 	}

@@ -59,8 +59,13 @@ func (t *task) readiness(v *source.Value) {
 	if n := o.Consume("timeout_seconds"); n != nil {
 		t.doc.Probe.Timeout = source.Seconds(n.Integer(1))
 	}
+	if o.Has("post_data") { // which GET would not be answered for
+		t.doc.Probe = nil
+		v.Approximated("probe", "it is ready once its port accepts connections: replicas are asked with GET, without data")
+		return
+	}
 	v.Translated("probe", "")
-	o.Finish(source.Reasons{"initial_delay_seconds": "it is asked from the start, and counts once it answers"}, source.Reasons{"post_data": "it is asked with GET", "headers": "none are sent"}, true)
+	o.Finish(source.Reasons{"initial_delay_seconds": "it is asked from the start, and counts once it answers"}, source.Reasons{"headers": "none are sent"}, true)
 }
 
 // policy reads how many replicas there are.
@@ -91,21 +96,33 @@ func (t *task) policy(o *source.Map) {
 		source.Reasons{"num_overprovision": "replicas are not preempted", "dynamic_ondemand_fallback": "replicas are not preempted", "base_ondemand_fallback_replicas": "replicas are not preempted", "spot_placer": "replicas are not preempted"}, true)
 }
 
-// choices reads several ways to have what a task needs: where they are about
-// clouds alone any is as good.
-func choices(v *source.Value) {
+// choices reads several ways to have what a task needs. Where they are about
+// clouds alone any is as good; else the GPUs of the first are asked for.
+func (t *task) choices(v *source.Value) {
 	if v == nil {
 		return
 	}
+	asks := false
 	for _, item := range v.List() {
+		if item.Tree.Kind != codec.TreeMap {
+			item.Refuse(item.Tree.Found()+", expected a map", "write fields, as name: value")
+			return
+		}
 		for _, name := range item.Tree.Names {
-			if _, where := ignored[name]; !where && name != "use_spot" || name == "instance_type" {
-				v.Dropped("it is one of several ways to have it; all of a document must hold")
-				return
+			if _, where := ignored[name]; !where && name != "use_spot" {
+				asks = true
 			}
 		}
 	}
-	v.Ignored("the scheduler chooses where it runs")
+	if !asks {
+		v.Ignored("the scheduler chooses where it runs")
+		return
+	}
+	if first := v.List()[0].Map(); t.doc.Resources.GPU == (spec.GPU{}) {
+		t.accelerators(first.Consume("accelerators"))
+		t.instance(first.Consume("instance_type"))
+	}
+	v.Approximated("resources.gpu", "it is one of several ways to have it; the GPUs of the first are asked for")
 }
 
 // valueless is a variable whose value whoever submits has: a secret of theirs.

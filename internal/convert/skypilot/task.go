@@ -236,12 +236,7 @@ func (t *task) resources(v *source.Value) {
 	}
 	if v := o.Consume("ports"); v != nil {
 		for _, p := range v.Texts() {
-			n, err := strconv.Atoi(p)
-			if err != nil || n < 1 {
-				v.Refuse(fmt.Sprintf("%q is not a port", source.Shorten(p)), "write numbers; ranges are not taken")
-				break
-			}
-			t.doc.Ports = append(t.doc.Ports, spec.Port{Port: n})
+			t.ports(v, p)
 		}
 		v.Kept("ports")
 	}
@@ -255,9 +250,28 @@ func (t *task) resources(v *source.Value) {
 		p.Dropped("numbers of SkyPilot mean nothing here; write priority")
 	}
 	for _, name := range []string{"any_of", "ordered", "candidates"} {
-		choices(o.Consume(name))
+		t.choices(o.Consume(name))
 	}
 	o.Finish(ignored, source.Reasons{"spot_recovery": "write job_recovery", "volumes": "write volumes"}, true)
+}
+
+const mostPorts = 100
+
+// ports reads a port or a range of them.
+func (t *task) ports(v *source.Value, text string) {
+	from, to, ranged := strings.Cut(text, "-")
+	first, err := strconv.Atoi(from)
+	last := first
+	if err == nil && ranged {
+		last, err = strconv.Atoi(to)
+	}
+	if err != nil || first < 1 || last < first || last-first >= mostPorts {
+		v.Refuse(fmt.Sprintf("%q is not a port", source.Shorten(text)), fmt.Sprintf("write numbers, or ranges of at most %d", mostPorts))
+		return
+	}
+	for n := first; n <= last; n++ {
+		t.doc.Ports = append(t.doc.Ports, spec.Port{Port: n})
+	}
 }
 
 func (t *task) recovery(v *source.Value) {
@@ -300,12 +314,11 @@ func (t *task) accelerators(v *source.Value) {
 	var all []string
 	switch v.Tree.Kind {
 	case codec.TreeMap:
-		names, values := v.Pairs()
-		for i, name := range names {
-			if n := values[i]; n.Tree.Kind == codec.TreeNull {
+		for i, name := range v.Tree.Names { // a set, such as {A100:4, A100:8}, is a map of names
+			if n := &v.Tree.Items[i]; n.Kind == codec.TreeNull {
 				all = append(all, name)
 			} else {
-				all = append(all, name+":"+n.Text())
+				all = append(all, name+":"+n.Text)
 			}
 		}
 	default:
@@ -326,7 +339,8 @@ func (t *task) accelerators(v *source.Value) {
 			}
 		}
 		if i > 0 && (one.Count != g.Count || one.Share != g.Share) {
-			v.Refuse("names different numbers of GPUs", "write one of them")
+			t.doc.Resources.GPU = g
+			v.Approximated("resources.gpu", "it names different numbers of GPUs; the first is asked for")
 			return
 		}
 		if i > 0 && one.Type != g.Type {
