@@ -229,3 +229,11 @@ func TestAHeadRunsItsOwnCommandFirst(t *testing.T) {
 		t.Errorf("it runs %s; lost: %q", text, lost(r))
 	}
 }
+
+// Of equal tasks so many start together as the Job says, and the others later.
+func TestAJobOfVolcanoStartsWithItsMinimum(t *testing.T) {
+	r := imported(t, []byte("apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: v}\nspec: {minAvailable: 2, tasks: [{replicas: 5, name: a, template: {spec: {containers: [{name: a, image: a}]}}}]}\n"))
+	if d := r.Documents[0]; d.MinSize() != 2 || d.Size() != 5 || !d.Live() || len(r.Lossy()) > 0 {
+		t.Errorf("it starts with %d of %d; lost: %q", d.MinSize(), d.Size(), lost(r))
+	}
+}

@@ -117,6 +117,12 @@ func kubernetesTotal(o fields) (x total, is bool) {
 		}
 		add(float64(n), dig(s, "template"))
 	case "Job":
+		if strings.HasPrefix(textOf(o["apiVersion"]), "batch.volcano.sh/") {
+			for _, g := range dig(s, "tasks").([]any) {
+				add(num(dig(g, "replicas"), 1), dig(g, "template"))
+			}
+			return x, true
+		}
 		add(num(dig(s, "completions"), num(dig(s, "parallelism"), 1)), dig(s, "template"))
 		x.limit = after(dig(s, "activeDeadlineSeconds"))
 	case "PyTorchJob", "MPIJob", "TFJob", "XGBoostJob":
@@ -131,6 +137,17 @@ func kubernetesTotal(o fields) (x total, is bool) {
 		for _, g := range dig(s, "replicatedJobs").([]any) {
 			add(num(dig(g, "replicas"), 1)*num(dig(g, "template", "spec", "parallelism"), 1), dig(g, "template", "spec", "template"))
 		}
+	case "RayCluster":
+		add(1, dig(s, "headGroupSpec", "template"))
+		for _, g := range dig(s, "workerGroupSpecs").([]any) {
+			add(num(dig(g, "replicas"), 1), dig(g, "template"))
+		}
+	case "InferenceService":
+		add(num(dig(s, "predictor", "minReplicas"), 1), fields{"spec": dig(s, "predictor")})
+	case "LeaderWorkerSet": // of one group
+		t := dig(s, "leaderWorkerTemplate")
+		add(1, dig(t, "leaderTemplate"))
+		add(num(dig(t, "size"), 1)-1, dig(t, "workerTemplate"))
 	case "TrainJob":
 		x.tasks = int(num(dig(s, "trainer", "numNodes"), 1))
 		x.gpus = float64(x.tasks) * num(dig(s, "trainer", "resourcesPerNode", "limits", "nvidia.com/gpu"), 0)
@@ -227,7 +244,7 @@ func runaiTotal(line string) (x total) {
 
 func skyTotal(o fields) total {
 	nodes := num(o["num_nodes"], 1)
-	gpus := 0.0
+	gpus := map[string]float64{"g5.12xlarge": 4}[textOf(dig(o, "resources", "instance_type"))]
 	switch a := dig(o, "resources", "accelerators").(type) {
 	case string:
 		_, n, _ := strings.Cut(a, ":")
@@ -250,8 +267,15 @@ func TestNothingAsksForMoreThanItsSource(t *testing.T) {
 		switch dir := filepath.Dir(name); source.Format(dir) {
 		case source.Kubernetes:
 			for _, o := range docsOf(t, data) {
-				if x, is := kubernetesTotal(o); is {
-					want = append(want, x)
+				x, is := kubernetesTotal(o)
+				if n := len(want); n > 0 && is && dig(o, "metadata", "labels", "kueue.x-k8s.io/pod-group-name") != nil {
+					want[n-1].tasks, want[n-1].gpus = want[n-1].tasks+x.tasks, want[n-1].gpus+x.gpus // of the same gang
+					continue
+				}
+				for range int(num(map[bool]any{true: dig(o, "spec", "replicas")}[o["kind"] == "LeaderWorkerSet"], 1)) {
+					if is {
+						want = append(want, x)
+					}
 				}
 			}
 		case source.Sbatch:

@@ -68,19 +68,23 @@ func (k *reader) volcanoJob(o *source.Map, doc *spec.Document) *spec.Document {
 	if ends != "" {
 		gang.CleanPolicy = "running"
 	}
-	volcanoEnds(k, s, gang)
+	volcanoEnds(k, s, gang, len(groups) == 1)
 	if gang.Workers == 1 {
-		gang.Kind, gang.Workers, gang.CleanPolicy = lifecycle.Training, 0, ""
+		gang.Kind, gang.Workers, gang.CleanPolicy, gang.Framework = lifecycle.Training, 0, "", ""
 	}
 	return gang
 }
 
 // volcanoEnds reads how a Job of Volcano begins and ends.
-func volcanoEnds(k *reader, s *source.Map, gang *spec.Document) {
+func volcanoEnds(k *reader, s *source.Map, gang *spec.Document, alike bool) {
 	if v := s.Consume("minAvailable"); v != nil {
-		if n := v.Integer(0); n < gang.Workers {
+		switch n := v.Integer(0); {
+		case n > 0 && n < gang.Workers && alike:
+			gang.MinWorkers, gang.Resize = n, "live"
+			v.Translated("minWorkers", "so many start together, and the others as there is room")
+		case n < gang.Workers:
 			v.Approximated("workers", "all start together, not so many first")
-		} else {
+		default:
 			v.Translated("workers", "all start together")
 		}
 	}

@@ -23,7 +23,7 @@ func (t *task) service(v *source.Value) {
 		return
 	}
 	doc := t.doc
-	doc.Kind, doc.Workers, doc.Preemptible = lifecycle.Inference, 0, nil
+	doc.Kind = lifecycle.Inference
 	if p := o.Consume("ports"); p != nil {
 		doc.Ports = []spec.Port{{Port: p.Integer(1)}}
 		p.Translated("ports", "")
