@@ -121,3 +121,17 @@ func TestProbesThatSendDataAreOfThePort(t *testing.T) {
 		t.Errorf("%+v; lost: %q", r.Documents[0].Probe, lost(r))
 	}
 }
+
+// A model all of whose GPUs have the memory that is asked for loses nothing.
+func TestMemoryOfGPUsIsThatOfTheirModel(t *testing.T) {
+	for gpu, want := range map[string]int{"A100:40GB:2": 0, "A100:80GB": 1, "H100:80GB:8": 0, "24GB": 1, "{name: L4, memory: 24GB.., count: 2}": 0, "{memory: {min: 24GB}}": 1} {
+		r := imported(t, []byte("type: task\nimage: a\ncommands: [x]\nresources: {gpu: "+gpu+"}\n"))
+		if len(r.Lossy()) != want {
+			t.Errorf("%s: lost: %q", gpu, lost(r))
+		}
+	}
+	r := imported(t, []byte("type: task\nimage: a\nnodes: 2\ncommands: [mpirun --hostfile $DSTACK_MPI_HOSTFILE x]\n"))
+	if len(r.Lossy()) != 1 {
+		t.Errorf("mpirun over nodes: lost: %q", lost(r))
+	}
+}

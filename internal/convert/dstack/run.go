@@ -341,6 +341,9 @@ func (d *run) commands() {
 		lines[i] = grouped(strings.TrimSpace(l))
 	}
 	lines = slices.DeleteFunc(lines, func(l string) bool { return l == "" })
+	if d.nodes > 1 && strings.Contains(strings.Join(lines, "\n"), "DSTACK_MPI_HOSTFILE") {
+		v.Dropped("there is no DSTACK_MPI_HOSTFILE, and tasks have no keys for each other: write an MPIJob, or framework: mpi, whose launcher reaches its workers")
+	}
 	shell := d.o.Consume("shell")
 	d.doc.Command = spec.Command{Argv: []string{d.shell(shell.Text()), "-c", prelude + strings.Join(append(d.first, lines...), " && ")}}
 	shell.Translated("command", "")

@@ -185,15 +185,20 @@ func plainNumber(text string) (spec.Quantity, bool) {
 // gpu reads [VENDOR:]NAMES[:MEMORY][:COUNT] in any order of its parts, a
 // number, or a map.
 func (d *run) gpu(v *source.Value) {
-	g, lossy := spec.GPU{Count: 1}, ""
+	g, lossy, memory := spec.GPU{Count: 1}, "", ""
 	if v.Tree.Kind == codec.TreeMap {
-		lossy = d.gpuMap(v.Map(), &g)
+		memory, lossy = d.gpuMap(v.Map(), &g)
 	} else {
 		for part := range strings.SplitSeq(v.Text(), ":") {
-			if why := gpuPart(strings.TrimSpace(part), &g); why != "" {
+			if part = strings.TrimSpace(part); isMemory(part) {
+				memory = part
+			} else if why := gpuPart(part, &g); why != "" {
 				lossy = why
 			}
 		}
+	}
+	if memory != "" && !hasMemory(g.Type, memory) {
+		lossy = "GPUs are chosen by name, not by their memory: name one that has so much"
 	}
 	if g.Count < 0 || g.Count > 1024 {
 		v.Refuse(fmt.Sprintf("%q is not a number of GPUs", source.Shorten(v.Tree.Text)), "write it like H100:8")
@@ -210,9 +215,25 @@ func (d *run) gpu(v *source.Value) {
 	v.Translated("resources.gpu", "on each node")
 }
 
-func (d *run) gpuMap(o *source.Map, g *spec.GPU) (lossy string) {
+// smallest is how many GB the smallest GPU of a model has (nvidia.com and
+// amd.com, data sheets of the products, November 2026).
+var smallest = map[string]int{
+	"t4": 16, "v100": 16, "a10": 24, "a10g": 24, "l4": 24, "rtx3090": 24, "rtx4090": 24, "a5000": 24, "rtx5090": 32, "a100": 40, "a40": 48, "a6000": 48, "l40": 48, "l40s": 48, "h100": 80,
+	"h200": 141, "b200": 180, "mi210": 64, "mi250": 128, "mi300x": 192, "mi325x": 256,
+}
+
+// hasMemory reports whether every GPU of a model has so much memory.
+func hasMemory(model, memory string) bool {
+	least, _ := span(memory)
+	q, ok := source.Memory(least)
+	return ok && q.Units() <= int64(smallest[model])<<30
+}
+
+// gpuMap reads a map, and returns how much memory each GPU is to have and what
+// else of it is lost.
+func (d *run) gpuMap(o *source.Map, g *spec.GPU) (memory, lossy string) {
 	if o == nil {
-		return ""
+		return "", ""
 	}
 	names := o.Consume("name").Texts()
 	if len(names) > 0 {
@@ -224,8 +245,14 @@ func (d *run) gpuMap(o *source.Map, g *spec.GPU) (lossy string) {
 			return spec.Quantity(n), err == nil && n >= 0 && n <= 1024
 		}))
 	}
-	if m := o.Consume("memory"); m != nil {
-		lossy = "GPUs are chosen by name, not by their memory"
+	switch m := o.Consume("memory"); {
+	case m == nil:
+	case m.Tree.Kind == codec.TreeMap:
+		r := m.Map()
+		memory = r.Consume("min").Text()
+		r.Finish(source.Reasons{"max": "more does no harm"}, nil, true)
+	default:
+		memory = m.Text()
 	}
 	for _, name := range []string{"total_memory", "compute_capability"} {
 		if v := o.Consume(name); v != nil {
@@ -233,7 +260,7 @@ func (d *run) gpuMap(o *source.Map, g *spec.GPU) (lossy string) {
 		}
 	}
 	o.Finish(source.Reasons{"vendor": "the name says it"}, nil, true)
-	return lossy
+	return memory, lossy
 }
 
 // gpuPart reads one part of a GPU's description and says what of it is lost.
@@ -249,9 +276,6 @@ func gpuPart(part string, g *spec.GPU) (lossy string) {
 	case "tpu", "google", "tenstorrent":
 		g.Count = -1
 		return ""
-	}
-	if isMemory(part) {
-		return "GPUs are chosen by name, not by their memory"
 	}
 	names := strings.Split(part, ",")
 	if len(names) > 1 {
