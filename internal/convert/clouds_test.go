@@ -117,7 +117,7 @@ func TestOfSeveralWaysTheFirstIsAskedFor(t *testing.T) {
 // A probe that sends data asks nothing that GET could ask.
 func TestProbesThatSendDataAreOfThePort(t *testing.T) {
 	r := imported(t, []byte("service: {replicas: 1, readiness_probe: {path: /v1/chat, post_data: {model: m}}}\nresources: {ports: 80}\nrun: x\n"))
-	if len(r.Lossy()) != 1 || r.Documents[0].Probe != nil {
+	if d := r.Documents[0]; len(r.Lossy()) != 1 || d.Probe != nil || d.Kind != lifecycle.Inference {
 		t.Errorf("%+v; lost: %q", r.Documents[0].Probe, lost(r))
 	}
 }
