@@ -197,7 +197,7 @@ function Next() {
   const w = waits.value
   const rows = useMemo(() => allRows().filter((r) => w.has(r.id)).sort((a, b) => (w.get(a.id)!.position ?? 1e9) - (w.get(b.id)!.position ?? 1e9) || a.number - b.number), [v, w])
   return (
-    <Card title={T.$waitingWorkloads} aside={rows.length > 5 ? <Link to="workloads?q=status:waiting">{phrase(T.$allWaitingCount, { waitingCount: count(waitingCount.value) })}</Link> : undefined}>
+    <Card title={T.$waitingWorkloads} aside={waitingCount.value > Math.min(5, rows.length) ? <Link to="workloads?q=status:waiting">{phrase(T.$allWaitingCount, { waitingCount: count(waitingCount.value) })}</Link> : undefined}>
       {rows.length === 0 ? <Nothing icon={waitingCount.value > 0 ? 'clock' : 'tick'} text={loading.value === 'first' ? T.$loading : waitingCount.value > 0 ? phrase(T.$waitingCountWaitingThe, { waitingCount: count(waitingCount.value) }) : T.$nothingIsWaiting} /> : (
         <ul class="lines">{rows.slice(0, 5).map((r) => {
           const wait = w.get(r.id)!

@@ -30,7 +30,7 @@ function ProjectPage({ params }: ScreenProps) {
   const queued = mine.reduce((n, s) => n + s.queued, 0)
   const kind = p.department ? T.$department : T.$projectLower
   return (
-    <Page title={name} sub={<>{crumbs}<span>{kind}</span><Closed p={p} />{p.note && <span>{p.note}</span>}{queued > 0 && <Link to={'queue?project=' + encodeURIComponent(name)}>{plural(queued, T.$nWorkloads)} {queued === 1 ? 'waits' : 'wait'}</Link>}</>}
+    <Page title={name} sub={<>{crumbs}<span>{kind}</span><Closed p={p} />{p.note && <span>{p.note}</span>}{queued > 0 && <Link to={'queue?project=' + encodeURIComponent(name)}>{phrase(T.$workloadsQueued, { workloads: plural(queued, T.$nWorkloads) })}</Link>}</>}
       actions={<>
         <StopOrOpen p={p} />
         <Menu icon="more" label={T.$more} items={[

@@ -5,20 +5,21 @@ import { count, gpus, plural } from '../../lib/format'
 import { useKeys } from '../../lib/keys'
 import { go, readable, setQuery, workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
-import { allRows, cluster, loadError, loading, phases, rowsVersion, session, waits } from '../../live/store'
+import { allRows, cluster, loadError, loading, rowsVersion, session, waits } from '../../live/store'
 import type { Screen, ScreenProps } from '../../screen'
 import { Age, Bar, Button, Card, Empty, Failure, Link, Loading, Page } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { lentBy, QuotaBar } from '../../ui/quotabar'
 import { Icon } from '../../ui/icons'
 import { python } from '../../work/acts'
+import { groups } from '../../work/filter'
 import { priorityWord, usual } from '../../work/priority'
 import { ExpectedStart } from '../../work/start'
+import { waitingCount } from '../../work/waiting'
 import { WhyPanel } from '../../work/why'
 import { ask, estimates } from './ranges'
 import { phrase, T } from '../../texts'
 
-const queued = new Set(['Queued', 'Inadmissible', 'Backoff', 'Reserved'])
 const first = 12 // rows of a queue that are shown at once
 
 interface Waiting { row: Row; wait: Wait | undefined }
@@ -31,7 +32,7 @@ function useQueues(only: string, mine: boolean): [string, Waiting[]][] {
   return useMemo(() => {
     const by = new Map<string, Waiting[]>()
     for (const row of allRows()) {
-      if (!queued.has(row.phase) || (only && row.project !== only) || (mine && row.user !== me)) continue
+      if (!groups.waiting!.has(row.phase) || (only && row.project !== only) || (mine && row.user !== me)) continue
       const list = by.get(row.project) ?? []
       list.push({ row, wait: known.get(row.id) })
       by.set(row.project, list)
@@ -64,7 +65,7 @@ function Queue({ query }: ScreenProps) {
     { keys: 'enter', does: T.$openWorkload, run: () => shown && go(workloadPath(shown.row.project, shown.row.name)) },
   ])
   const asked = all.reduce((n, w) => n + w.row.gpus, 0)
-  const there = only || mine ? all.length : Math.max(all.length, [...queued].reduce((n, p) => n + (phases.value[p] ?? 0), 0))
+  const there = only || mine ? all.length : waitingCount.value
   const projects = [...new Set([...queues.map(([p]) => p), ...(only ? [only] : [])])]
   const sub = loading.value === 'first' ? null : there === 0 ? T.$nothingIsWaiting : there > all.length ? <>{phrase(T.$workloadsWaitingTheFirst, { workloads: plural(there, T.$nWorkloads) })}</> : <>{phrase(T.$workloadsWaiting, { workloads: plural(all.length, T.$nWorkloads) })}{asked > 0 && <>{phrase(T.$forGpus, { gpus: plural(asked, T.$nGPUs) })}</>}</>
   return (
@@ -128,7 +129,7 @@ function PoolStrip({ quota }: { quota: Standing[] }) {
           <section key={p.name} class="queue-pool" aria-label={phrase(T.$poolChoice, { choice: p.name })}>
             <div class="queue-pool-name"><span class="clip">{p.name}</span><span>{free}</span></div>
             <Bar part={used} whole={total} label={free} />
-            <div class="muted">{n === 0 ? T.$nothingIsWaitingForIt : <>{phrase(T.$workloadsWaiting, { workloads: plural(n, T.$nWorkloads) })}{wanted > 0 && `, ${plural(wanted, T.$nGPUs)}`}</>}{p.shutGpu > 0 && phrase(T.$shutGpuUnavailable, { shutGpu: gpus(p.shutGpu / 1000) })}</div>
+            <div class="muted">{n === 0 ? T.$nothingIsQueuedForIt : <>{phrase(T.$workloadsQueued, { workloads: plural(n, T.$nWorkloads) })}{wanted > 0 && `, ${plural(wanted, T.$nGPUs)}`}</>}{p.shutGpu > 0 && phrase(T.$shutGpuUnavailable, { shutGpu: gpus(p.shutGpu / 1000) })}</div>
           </section>
         )
       })}
