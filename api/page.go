@@ -61,6 +61,8 @@ type Wait struct {
 	Act      string `json:"act,omitempty" doc:"Who can end it: wait (time), change (whoever submitted it), ask (an administrator)"`
 	Position int    `json:"position,omitempty" doc:"In its queue, from 1"`
 	Start    *Time  `json:"start,omitempty" doc:"The likely start, as its why has it; absent: nobody can tell"`
+	// Never goes without a start.
+	Never bool `json:"never,omitempty" doc:"No wait ends it: what it asks for, or what is allowed, has to change"`
 	// StartEarly and StartLate are the range around it, as estimate of its why has it.
 	StartEarly *Time `json:"startEarly,omitempty" doc:"If all goes quickly"`
 	StartLate  *Time `json:"startLate,omitempty" doc:"If all goes slowly; without start: by then at the latest"`

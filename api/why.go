@@ -6,6 +6,7 @@ type PendingReason struct {
 	Message   string `json:"message"`
 	Act       string `json:"act" enum:"wait,change,ask" doc:"Who can end it: time, whoever submitted it, or an administrator"`
 	Hint      string `json:"hint" doc:"The next step"`
+	Never     bool   `json:"never,omitempty" doc:"No wait ends it: what is asked for, or what is allowed, has to change"`
 	Resource  string `json:"resource,omitempty"`
 	Type      string `json:"type,omitempty" doc:"GPU type asked for"`
 	Requested int64  `json:"requested,omitempty" doc:"By one task: devices, thousandths of cores, or bytes; of quotas and limits by all, devices in thousandths"`

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -199,5 +200,24 @@ func TestWhyIsAskedWhileMuchHappens(t *testing.T) {
 	}
 	for i := range 60 {
 		w.await(fmt.Sprintf("j%d", i), "Completed")
+	}
+}
+
+// What a limit never allows is said to be so, with no start, and its size is not
+// called fine.
+func TestWhyOfWhatALimitNeverAllows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.ok("POST", "/v1/projects", `{"name":"small","pools":{"default":{"gpu":{"limit":1}}}}`, http.StatusCreated, nil)
+	w.submit(`{"name":"a","project":"small","command":["fake"],"resources":{"gpu":2}}`)
+	var y api.Why
+	w.ok("GET", "/v1/projects/small/workloads/a/why", "", http.StatusOK, &y)
+	if len(y.Reasons) == 0 || y.Reasons[0].Token != "OverLimit" || !y.Reasons[0].Never || y.Estimate != nil {
+		t.Fatalf("%+v, estimate %+v", y.Reasons, y.Estimate)
+	}
+	for _, c := range y.Checked {
+		if c.What == "size" {
+			t.Errorf("its size is said to be in order: %+v", c)
+		}
 	}
 }

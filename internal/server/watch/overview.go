@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/explanation"
 	"github.com/musterhq/muster/internal/engine/report"
@@ -351,6 +352,7 @@ func (s *routes) waits(ctx context.Context) ([]api.Wait, error) {
 
 func wait(id core.WorkloadID, p explanation.Pending) api.Wait {
 	out := api.Wait{ID: string(id), Position: p.Position, Start: wire.Instant(p.EarliestStart), StartEarly: wire.Instant(p.Start.Early), StartLate: wire.Instant(p.Start.Late)}
+	out.Never = slices.ContainsFunc(p.Reasons, schedule.Reason.Hopeless)
 	if len(p.Reasons) > 0 {
 		out.Token, out.Message, out.Act = string(p.Reasons[0].Token), p.Reasons[0].String(), string(p.Reasons[0].Act())
 	}

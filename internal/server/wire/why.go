@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/api"
@@ -26,6 +27,9 @@ func forecast(y *explanation.Why) api.Forecast {
 		out.Reasons = append(out.Reasons, reason(r))
 	}
 	for _, c := range y.Checked {
+		if c.What == "size" && slices.ContainsFunc(y.Reasons, schedule.Reason.Hopeless) {
+			continue // it would fit the nodes, and is too large all the same
+		}
 		out.Checked = append(out.Checked, api.Checked{What: c.What, Note: c.Note})
 	}
 	for _, n := range y.AheadOf {
@@ -58,7 +62,7 @@ func placement(x schedule.Placed) api.Placement {
 // estimate is when it is expected to start; nil: it makes no sense to say.
 func estimate(y *explanation.Why) *api.Estimate {
 	f := y.Forecast
-	if !y.Waits || len(y.Reasons) > 0 && y.Reasons[0].Token == schedule.NeverFits {
+	if !y.Waits || slices.ContainsFunc(y.Reasons, schedule.Reason.Hopeless) {
 		return nil
 	}
 	early, likely := f.Early, f.Likely
@@ -118,7 +122,7 @@ func Plan(y *explanation.Why) *api.Plan {
 
 func reason(r schedule.Reason) api.PendingReason {
 	out := api.PendingReason{
-		Token: string(r.Token), Message: r.String(), Act: string(r.Act()), Hint: r.Hint(), Resource: r.Resource, Type: r.Type,
+		Token: string(r.Token), Message: r.String(), Act: string(r.Act()), Hint: r.Hint(), Never: r.Hopeless(), Resource: r.Resource, Type: r.Type,
 		Requested: r.Requested, Needed: r.Needed, Free: r.Free, Largest: r.Largest, Total: r.Total, Tasks: r.Tasks, Fitting: r.Fitting,
 		Nodes: r.Nodes, OfNodes: r.OfNodes, Excluded: r.Excluded, Pool: r.Pool, Domain: r.Domain, Segment: r.Segment, Queue: string(r.Queue), User: r.User,
 		Allocated: r.Allocated, Reserved: r.Reserved, Quota: r.Quota, Limit: r.Limit, Share: r.Share, Until: Instant(r.Until), Patient: Instant(r.Patient),

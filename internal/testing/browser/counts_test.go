@@ -37,3 +37,20 @@ func TestWhatWaitsIsCountedAlikeEverywhere(t *testing.T) {
 	g.visit("projects/default")
 	g.until(fmt.Sprintf(`document.querySelector('.page-sub')?.innerText.includes('%d workloads queued')`, queued))
 }
+
+// What a limit of its project never allows is said to be blocked, and no start is
+// promised of it.
+func TestWhatNeverStartsIsBlocked(t *testing.T) {
+	w := newWorld(t)
+	w.muster("project", "create", "nlp", "--limit", "gpu=4")
+	w.submit("name: toobig\nproject: nlp\ncommand: sleep 1000\nresources: {cpu: 0.1, gpu: 6}")
+	g := w.enter(1280, 800)
+	g.visit("workloads")
+	g.until(row("toobig") + `.includes('Queued, blocked')`)
+	g.visit("queue")
+	g.until(`document.querySelector('.queue-table tbody tr td:nth-child(5)')?.innerText.trim() === 'never'`)
+	g.visit("workloads/nlp/toobig")
+	g.until(`document.querySelector('.pending .never')?.innerText.includes('Never starts as it is')`)
+	g.until(`document.querySelector('h1').parentElement.innerText.includes('Queued, blocked')`)
+	g.until(`!document.querySelector('.expect') && !document.querySelector('main').innerText.includes('Nobody can tell')`)
+}

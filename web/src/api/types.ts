@@ -974,6 +974,8 @@ export interface PendingReason {
   nearest?: string
   /** By all tasks that start together, in the unit of requested */
   needed?: number
+  /** No wait ends it: what is asked for, or what is allowed, has to change */
+  never?: boolean
   /** Nodes that lack it */
   nodes?: number
   /** Nodes that were looked at */
@@ -1856,6 +1858,8 @@ export interface Wait {
   act?: string
   id: string
   message?: string
+  /** No wait ends it: what it asks for, or what is allowed, has to change */
+  never?: boolean
   /** In its queue, from 1 */
   position?: number
   /** The likely start, as its why has it; absent: nobody can tell */

@@ -188,6 +188,8 @@ export const en = {
   $lostLower: 'lost',
   $exitCode: 'Exit code',
   $expectedStart: 'Expected start',
+  $blockedLower: 'blocked',
+  $neverStartsAsItIs: 'Never starts as it is: no wait ends this.',
   $expectedStartBetween: 'Expected start {time}; {range} in nine out of ten cases',
   $expectedStartTime: 'Expected start {time}',
   $ended: 'Ended',

@@ -59,7 +59,7 @@ export function look(w: Stateful, wait?: Wait): [Tone, IconName] {
   const theirs = said && lookOfWord(said)
   if (theirs) return theirs
   if (w.phase === 'Running' && w.conditions?.some((c) => degrading.has(c))) return ['degraded', 'triangle']
-  if (w.phase === 'Queued' && wait?.token === 'NeverFits') return ['blocked', 'noentry']
+  if (w.phase === 'Queued' && wait?.never) return ['blocked', 'noentry']
   if (w.phase === 'Queued' && w.reason === 'Preempted') return ['preempted', 'back']
   return lookOf(w.phase)
 }
@@ -99,7 +99,7 @@ export function Status({ of, wait, plain = false }: { of: Stateful; wait?: Wait 
   return (
     <span class={'status ' + (plain ? 'plain' : '')} data-tone={tone} title={dialect.value === 'native' ? undefined : ours(of)}>
       <Icon name={icon} class={spins ? 'spins' : ''} size={14} />
-      <span>{word(of)}</span>
+      <span>{word(of)}{of.phase === 'Queued' && wait?.never && !foreign(of) && ', ' + T.$blockedLower}</span>
       {of.target && !foreign(of) && <span class="then"><span class="sr">{T.$thenLower}</span><span aria-hidden="true">→</span> {of.target}</span>}
     </span>
   )

@@ -169,7 +169,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
             {y.reasons.map((r, i) => {
               const [text, icon] = who[r.act] ?? [r.act, 'info']
               return (
-                <li key={r.token + i} class="blocker" data-grave={r.token === 'NeverFits' || undefined}>
+                <li key={r.token + i} class="blocker" data-grave={r.never || undefined}>
                   <p><code>{r.token}</code> <span class="act"><Icon name={icon} size={13} />{text}</span></p>
                   <p>{sentence(r.message)}</p>
                   {numbers(r).length > 0 && <div class="numbers">{numbers(r).map(([k, v]) => <span key={k}>{k} <b>{v}</b></span>)}</div>}
@@ -180,6 +180,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
           </ol>
         </section>
       )}
+      {y.reasons.some((r) => r.never) && <p class="never"><Icon name="noentry" size={14} />{T.$neverStartsAsItIs}</p>}
       {y.estimate && <Expected e={estimateOf(y.id, y.estimate)!} />}
       <People title={T.$aheadInTheQueue} of={y.ahead} more={Math.max(0, (y.position ?? 1) - 1 - y.ahead.length)} head={T.$likelyStart} cell={(n) => (n.start ? moment(n.start, now.value, false) : '–')} />
       <People title={T.$workloadsWhoseEndMakesRoom} of={y.frees} head={T.$expectedEnd} cell={ending} />

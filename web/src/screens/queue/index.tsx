@@ -52,7 +52,7 @@ function Queue({ query }: ScreenProps) {
   const open = query.get('why') ?? ''
   const [project, name] = split(open)
   const shown = all.find((w) => w.row.project === project && (w.row.name === name || w.row.id === name))
-  useEffect(() => ask(all.filter((w) => w.row.phase === 'Queued' && w.wait?.token !== 'NeverFits' && !w.wait?.start && !w.wait?.startLate).map((w) => ({ id: w.row.id, project: w.row.project, name: w.row.id, known: `${w.wait?.position} ${w.wait?.token}` }))))
+  useEffect(() => ask(all.filter((w) => w.row.phase === 'Queued' && !w.wait?.never && !w.wait?.start && !w.wait?.startLate).map((w) => ({ id: w.row.id, project: w.row.project, name: w.row.id, known: `${w.wait?.position} ${w.wait?.token}` }))))
   const step = (by: number): void => {
     const i = all.findIndex((w) => w === shown)
     const next = all[Math.max(0, Math.min(all.length - 1, i < 0 ? 0 : i + by))]
@@ -177,7 +177,7 @@ function OneQueue({ project, list, quota, chosen }: { project: string; list: Wai
 
 /** The range of its start, as far as it is known. */
 function Start({ id, wait }: { id: string; wait: Wait | undefined }) {
-  if (wait?.token === 'NeverFits') return <span class="status plain" data-tone="blocked"><Icon name="noentry" size={14} /><span>{T.$never}</span></span>
+  if (wait?.never) return <span class="status plain" data-tone="blocked"><Icon name="noentry" size={14} /><span>{T.$never}</span></span>
   return <ExpectedStart id={id} asked={estimates.value.get(id)} none={<span class="none">–</span>} />
 }
 

@@ -52,7 +52,7 @@ function Outlook({ p }: { p: Planned }) {
   const [tone, icon, head]: [string, IconName, string] = p.checks.length && p.fits ? ['queued', 'person', T.$startsOnceItIsApproved]
     : p.now ? ['running', 'tick', T.$startsAtOnce]
       : p.fits ? ['preempted', 'back', phrase(T.$startsAfterPreempting, { workloads: plural(p.displaces.length, T.$nWorkloads) })]
-        : p.reasons.some((r) => r.act === 'change') && p.reasons[0]?.token === 'NeverFits' ? ['blocked', 'noentry', T.$canNeverStartAsItIs] : ['queued', 'clock', T.$waitsInTheQueue]
+        : p.reasons.some((r) => r.never) ? ['blocked', 'noentry', T.$canNeverStartAsItIs] : ['queued', 'clock', T.$waitsInTheQueue]
   return (
     <>
       <Headline tone={tone} icon={icon}>{head}</Headline>

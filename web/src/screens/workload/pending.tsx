@@ -3,6 +3,7 @@ import { now } from '../../lib/clock'
 import { moment, ms, span } from '../../lib/format'
 import { waits } from '../../live/store'
 import { Button, Card, Link, sentence } from '../../ui/basics'
+import { Icon } from '../../ui/icons'
 import { acts, perform } from '../../work/acts'
 import { estimateOf } from '../../work/start'
 import { Expected, Offers } from '../../work/why'
@@ -15,7 +16,7 @@ export function Pending({ w, why }: { w: Workload; why: Why | null }) {
   const p = w.pending!
   const fresh = waits.value.get(w.id)
   const position = fresh?.position ?? p.position
-  const estimate = why ? estimateOf(w.id, why.estimate) : undefined
+  const estimate = why && !p.reasons.some((r) => r.never) ? estimateOf(w.id, why.estimate) : undefined
   const start = fresh?.start ?? p.estimatedStart
   return (
     <Card class="wide pending" tone="wait" title={T.$whyItIsWaiting} aside={position ? <>{phrase(T.$positionMoreInProject, { position, more: p.waiting ? phrase(T.$ofTotal, { total: p.waiting }) : '', project: w.project })}</> : undefined}>
@@ -29,6 +30,7 @@ export function Pending({ w, why }: { w: Workload; why: Why | null }) {
           </li>
         ))}
       </ol>
+      {p.reasons.some((r) => r.never) && <p class="never"><Icon name="noentry" size={14} />{T.$neverStartsAsItIs}</p>}
       {estimate && <Expected e={estimate} />}
       {why && <Offers y={why} />}
       <p class="muted">
