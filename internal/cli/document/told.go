@@ -35,7 +35,7 @@ func tell(s *session.Session, file string, r *foreign.Result, all bool) {
 	for _, n := range remarkable(r.Notes) {
 		s.Say("  %s", n)
 	}
-	s.Say("  (said the first time only; muster run --explain says all of it)")
+	s.Say("  (said the first time only; muster import --explain says all of it)")
 }
 
 // remarkableMost is how many notes are worth reading at once.
