@@ -46,11 +46,11 @@ func TestWhatNeverStartsIsBlocked(t *testing.T) {
 	w.submit("name: toobig\nproject: nlp\ncommand: sleep 1000\nresources: {cpu: 0.1, gpu: 6}")
 	g := w.enter(1280, 800)
 	g.visit("workloads")
-	g.until(row("toobig") + `.includes('Queued, blocked')`)
+	g.until(row("toobig") + `.includes('Blocked')`)
 	g.visit("queue")
 	g.until(`document.querySelector('.queue-table tbody tr td:nth-child(5)')?.innerText.trim() === 'never'`)
 	g.visit("workloads/nlp/toobig")
 	g.until(`document.querySelector('.pending .never')?.innerText.includes('Never starts as it is')`)
-	g.until(`document.querySelector('h1').parentElement.innerText.includes('Queued, blocked')`)
+	g.until(`document.querySelector('h1').parentElement.innerText.includes('Blocked')`)
 	g.until(`!document.querySelector('.expect') && !document.querySelector('main').innerText.includes('Nobody can tell')`)
 }

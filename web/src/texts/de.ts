@@ -189,7 +189,7 @@ export const de: Texts = {
   $lostLower: 'verloren',
   $exitCode: 'Exit-Code',
   $expectedStart: 'Erwarteter Start',
-  $blockedLower: 'blockiert',
+  $blocked: 'Blockiert',
   $neverStartsAsItIs: 'Startet so nie: Warten ändert daran nichts.',
   $expectedStartBetween: 'Erwarteter Start {time}, in neun von zehn Fällen {range}',
   $expectedStartTime: 'Erwarteter Start {time}',

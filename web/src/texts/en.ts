@@ -188,7 +188,7 @@ export const en = {
   $lostLower: 'lost',
   $exitCode: 'Exit code',
   $expectedStart: 'Expected start',
-  $blockedLower: 'blocked',
+  $blocked: 'Blocked',
   $neverStartsAsItIs: 'Never starts as it is: no wait ends this.',
   $expectedStartBetween: 'Expected start {time}; {range} in nine out of ten cases',
   $expectedStartTime: 'Expected start {time}',

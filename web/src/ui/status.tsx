@@ -96,10 +96,11 @@ export const endAs = (phase: string): Stateful => {
 export function Status({ of, wait, plain = false }: { of: Stateful; wait?: Wait | undefined; plain?: boolean }) {
   const [tone, icon] = look(of, wait)
   const spins = icon === 'ring'
+  const never = of.phase === 'Queued' && wait?.never && !foreign(of)
   return (
-    <span class={'status ' + (plain ? 'plain' : '')} data-tone={tone} title={dialect.value === 'native' ? undefined : ours(of)}>
+    <span class={'status ' + (plain ? 'plain' : '')} data-tone={tone} title={dialect.value === 'native' && !never ? undefined : ours(of)}>
       <Icon name={icon} class={spins ? 'spins' : ''} size={14} />
-      <span>{word(of)}{of.phase === 'Queued' && wait?.never && !foreign(of) && ', ' + T.$blockedLower}</span>
+      <span>{never ? T.$blocked : word(of)}</span>
       {of.target && !foreign(of) && <span class="then"><span class="sr">{T.$thenLower}</span><span aria-hidden="true">→</span> {of.target}</span>}
     </span>
   )

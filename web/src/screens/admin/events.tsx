@@ -47,7 +47,7 @@ export function Events() {
       </div>
       {fit.length === 0 ? <Empty icon="list" title={filter ? T.$noMatches : T.$noEventsYet} /> : (
         <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$events}>
-          <table class="plain rows">
+          <table class="plain rows admin-events">
             <thead><tr><th scope="col">{T.$time}</th><th scope="col">{T.$workload}</th><th scope="col">{T.$to}</th><th scope="col">{T.$event}</th><th scope="col">{T.$actor}</th><th scope="col">{T.$reason}</th></tr></thead>
             <tbody>{fit.slice(0, shown).map((t) => {
               const r = rowOf(t.workload ?? '')

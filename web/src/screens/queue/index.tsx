@@ -1,7 +1,8 @@
 import './style.css'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Row, Standing, StandingList, Wait } from '../../api/types'
-import { count, gpus, plural } from '../../lib/format'
+import { now } from '../../lib/clock'
+import { count, gpus, localTimes, plural } from '../../lib/format'
 import { useKeys } from '../../lib/keys'
 import { go, readable, setQuery, workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
@@ -155,19 +156,23 @@ function OneQueue({ project, list, quota, chosen }: { project: string; list: Wai
         <colgroup><col class="c-place" /><col class="c-name" /><col class="c-gpus" /><col class="c-why" /><col class="c-start" /><col class="c-age" /></colgroup>
         <thead><tr><th scope="col"><span>{T.$position}</span></th><th scope="col"><span>{T.$workload}</span></th><th scope="col" class="end"><span>{T.$gpus}</span></th><th scope="col" class="c-why"><span>{T.$why}</span></th><th scope="col" class="end"><span>{T.$start}</span></th><th scope="col" class="end c-age"><span>{T.$waiting3}</span></th></tr></thead>
         <tbody>
-          {rows.map(({ row, wait }) => (
-            <tr key={row.id} data-chosen={chosen === row.id || undefined} data-name={row.name}>
-              <td><span class="queue-place">{wait?.position ? '#' + wait.position : '–'}</span></td>
-              <td>
-                <button type="button" class="queue-name" aria-expanded={chosen === row.id} onClick={() => openWhy(row)}>{row.name}</button>
-                <div class="queue-who">{row.user}{row.priority !== usual(row.kind, row.preemptible) && phrase(T.$priorityPriority, { priority: priorityWord(row.priority) })}{row.attempt > 0 && phrase(T.$attemptAttempt, { attempt: row.attempt })}</div>
-              </td>
-              <td class="end">{row.gpus > 0 ? count(row.gpus) : <span class="none">–</span>}</td>
-              <td class="c-why" title={wait?.message ?? row.message}><code class="queue-why">{wait?.token ?? row.reason ?? row.phase}</code><span class="queue-why muted">{wait?.message ?? row.message}</span></td>
-              <td class="end"><Start id={row.id} wait={wait} /></td>
-              <td class="end c-age"><Age at={row.since} /></td>
-            </tr>
-          ))}
+          {rows.map(({ row, wait }) => {
+            const told = localTimes(wait?.message ?? row.message ?? '', now.value)
+            return (
+              <tr key={row.id} data-chosen={chosen === row.id || undefined} data-name={row.name}>
+                <td><span class="queue-place">{wait?.position ? '#' + wait.position : '–'}</span></td>
+                <td>
+                  <button type="button" class="queue-name" aria-expanded={chosen === row.id} onClick={() => openWhy(row)}>{row.name}</button>
+                  <div class="queue-who">{row.user}{row.priority !== usual(row.kind, row.preemptible) && phrase(T.$priorityPriority, { priority: priorityWord(row.priority) })}{row.attempt > 0 && phrase(T.$attemptAttempt, { attempt: row.attempt })}</div>
+                  <div class="queue-below">{told}</div>
+                </td>
+                <td class="end">{row.gpus > 0 ? count(row.gpus) : <span class="none">–</span>}</td>
+                <td class="c-why" title={told}><code class="queue-why">{wait?.token ?? row.reason ?? row.phase}</code><span class="queue-why muted">{told}</span></td>
+                <td class="end"><Start id={row.id} wait={wait} /></td>
+                <td class="end c-age"><Age at={row.since} /></td>
+              </tr>
+            )
+          })}
         </tbody>
       </table>
       {list.length > rows.length && <button type="button" class="queue-more" onClick={() => setWhole(true)}>{phrase(T.$showAllList, { list: count(list.length) })}</button>}
