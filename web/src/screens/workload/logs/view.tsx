@@ -111,8 +111,8 @@ export function LogView(p: Props) {
     if (p.log.state === 'part') onward()
   }, [p.log.state, lines.length, height])
   const onward = (): void => {
-    const el = box.current!
-    if (el.scrollTop + el.clientHeight > el.scrollHeight - 600) p.after()
+    const el = box.current
+    if (el && el.scrollTop + el.clientHeight > el.scrollHeight - 600) p.after()
   }
 
   const scrolled = (): void => {
@@ -126,7 +126,8 @@ export function LogView(p: Props) {
       const offset = lines[firstSeen]!.offset
       void p.before().then((n) => {
         loadingBefore.current = false
-        if (n > 0) anchor.current = { offset, delta: box.current!.scrollTop - rowOf(firstSeen) * lineHeight }
+        // who has left meanwhile has no place to keep
+        if (n > 0 && box.current) anchor.current = { offset, delta: box.current.scrollTop - rowOf(firstSeen) * lineHeight }
       })
     }
     onward()
