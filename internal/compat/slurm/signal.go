@@ -78,7 +78,7 @@ func send(c *compat.Call, conn *client.Client, w victim, which, sig string) erro
 		}
 	}
 	if len(tasks) == 0 {
-		return errors.New("Job is pending execution")
+		return cli.Wrong("Job is pending execution", "scancel without --signal takes it out of the queue")
 	}
 	var failed []error
 	for _, task := range tasks {
