@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -382,7 +383,7 @@ func (m *run) integration(item *source.Value) {
 }
 
 // hash is a commit as Git writes it, whole or its beginning.
-var hash = regexp.MustCompile(`^[0-9A-Fa-f]{4,64}$`)
+var hash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9A-Fa-f]{4,64}$`) })
 
 func (m *run) git(o *source.Map) *spec.Git {
 	branch, commit := o.Consume("git_branch"), o.Consume("git_commit")
@@ -390,7 +391,7 @@ func (m *run) git(o *source.Map) *spec.Git {
 		Repo: o.Consume("git_repo").Text(), Branch: branch.Text(), Commit: commit.Text(),
 		Path: strings.TrimPrefix(o.Consume("path").Text(), "/"), Pip: o.Consume("pip_install").Text(), Host: o.Consume("host").Text(),
 	}
-	if g.Commit != "" && !hash.MatchString(g.Commit) { // mcli checks out whatever is written there
+	if g.Commit != "" && !hash().MatchString(g.Commit) { // mcli checks out whatever is written there
 		g.Branch, g.Commit = g.Commit, ""
 		commit.Translated("integrations.git.branch", "the name of a tag or branch")
 		if branch != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
@@ -31,9 +32,9 @@ type script struct {
 // that submit make workloads; each of the others has a note.
 func Read(r *source.Reader, text string) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\xef\xbb\xbf")
-	text = prompts.ReplaceAllString(text, "$1  ")
+	text = prompts().ReplaceAllString(text, "$1  ")
 	if line := placeholderLine(text); line > 0 {
-		found := placeholder.FindString(strings.Split(text, "\n")[line-1])
+		found := placeholder().FindString(strings.Split(text, "\n")[line-1])
 		r.Refuse(line, found, "", "is a placeholder", "write what is meant")
 		return
 	}
@@ -55,15 +56,15 @@ func Read(r *source.Reader, text string) {
 }
 
 // prompts are the signs before commands that documentation prints.
-var prompts = regexp.MustCompile(`(?m)^([ \t]*)\$ `)
+var prompts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^([ \t]*)\$ `) })
 
 // placeholder is what documentation has where the reader's own words go.
-var placeholder = regexp.MustCompile(`<[A-Za-z][\w .-]*>`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[A-Za-z][\w .-]*>`) })
 
 func placeholderLine(text string) int {
 	for i, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimSpace(line)
-		if !strings.HasPrefix(trimmed, "#") && strings.HasPrefix(trimmed, "runai ") && placeholder.MatchString(line) {
+		if !strings.HasPrefix(trimmed, "#") && strings.HasPrefix(trimmed, "runai ") && placeholder().MatchString(line) {
 			return i + 1
 		}
 	}
