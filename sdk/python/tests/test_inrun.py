@@ -55,7 +55,7 @@ class TestInside(ServerCase):
         self.assertEqual(w.checkpoint and w.checkpoint["attempt"], 2)
 
     def test_itself(self) -> None:
-        code = "r = muster.this_run()\nprint(r.name, r.task, r.task_count, r.workload.phase, r.parameters())\nr.update_metadata({'k': [1]})\nprint(r.metadata)"
+        code = "import time\nr = muster.this_run()\nwhile r.workload.phase == 'Starting': time.sleep(0.01)  # it may ask before it is known to run\nprint(r.name, r.task, r.task_count, r.workload.phase, r.parameters())\nr.update_metadata({'k': [1]})\nprint(r.metadata)"
         w = self.done(self.go(code, parameters={"lr": 0.1}))
         self.assertEqual("".join(w.logs()), "%s 0 1 Running {'lr': 0.1}\n{'k': [1]}\n" % w.name)
         self.assertEqual(w.metadata, {"k": [1]})
