@@ -93,7 +93,8 @@ export function LogView(p: Props) {
   }, [lines.length, p.log.open?.text, rows, p.follow, height])
 
   const reveal = (i: number): void => {
-    const el = box.current!
+    const el = box.current
+    if (!el) return
     p.setFollow(false)
     el.scrollTop = Math.max(0, rowOf(i) * lineHeight - el.clientHeight / 3)
     setTop(el.scrollTop)
@@ -115,8 +116,10 @@ export function LogView(p: Props) {
     if (el && el.scrollTop + el.clientHeight > el.scrollHeight - 600) p.after()
   }
 
+  // A box tells of its last scrolling also once the page is left.
   const scrolled = (): void => {
-    const el = box.current!
+    const el = box.current
+    if (!el) return
     setTop(el.scrollTop)
     const atEnd = el.scrollTop + el.clientHeight >= el.scrollHeight - 4
     if (atEnd !== p.follow && (p.log.state === 'following' || !atEnd)) p.setFollow(atEnd)
