@@ -159,7 +159,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), tellSystemd(handed, log), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear
@@ -170,17 +170,17 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	return err
 }
 
-// tellSystemd tells systemd that the backends have reported, and when the server ends.
-func tellSystemd(handed systemd.Handed, log *slog.Logger) func(context.Context) {
-	tell := func(state string) {
-		if err := handed.Tell(state); err != nil {
+// notifySystemd tells systemd that the backends have reported, and when the server ends.
+func notifySystemd(handed systemd.Handed, log *slog.Logger) func(context.Context) {
+	report := func(state string) {
+		if err := handed.Notify(state); err != nil {
 			log.Warn("systemd may think that the server does not start", "err", err)
 		}
 	}
 	return func(ctx context.Context) {
-		tell("READY=1")
+		report("READY=1")
 		<-ctx.Done()
-		tell("STOPPING=1")
+		report("STOPPING=1")
 	}
 }
 
@@ -277,16 +277,16 @@ func precondition(detail, hint string) error {
 // lockFor locks the data directory. A server that may stand by waits while
 // another has it: that one may be about to end.
 func lockFor(ctx context.Context, o cli.ServerOptions, log *slog.Logger) (*os.File, error) {
-	said := false
+	logged := false
 	for {
 		f, err := lockDir(o.DataDir)
 		var p *api.Problem
 		if !o.LeaderElect || !errors.As(err, &p) {
 			return f, err
 		}
-		if !said {
+		if !logged {
 			log.Info("standing by", "until", "the data directory is free", "why", p.Detail)
-			said = true
+			logged = true
 		}
 		select {
 		case <-ctx.Done():

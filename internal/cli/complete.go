@@ -28,7 +28,7 @@ func completing(args []string) bool {
 func completeFlags(s *session.Session, c *cobra.Command) {
 	known := flagValues(s)
 	set := func(f *pflag.Flag) {
-		if _, said := c.GetFlagCompletionFunc(f.Name); said || f.NoOptDefVal != "" {
+		if _, given := c.GetFlagCompletionFunc(f.Name); given || f.NoOptDefVal != "" {
 			return
 		}
 		if values, ok := known[f.Name]; ok && strings.HasPrefix(f.Value.Type(), "string") {

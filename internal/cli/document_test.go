@@ -122,7 +122,7 @@ func TestWorkdir(t *testing.T) {
 		}
 	}
 	remote := &spec.Document{}
-	if err := document.SettleWorkdir(remote, false); err != nil || remote.Workdir != "" {
+	if err := document.ResolveWorkdir(remote, false); err != nil || remote.Workdir != "" {
 		t.Errorf("a directory of this machine for another: %q", remote.Workdir)
 	}
 }

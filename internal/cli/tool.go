@@ -182,7 +182,7 @@ func (t *Tool) Made(ctx context.Context, of spec.Assets, doc *spec.Document) (*s
 // names none and the server is of this machine.
 func (t *Tool) Submit(ctx context.Context, doc *spec.Document, dryRun bool) (*api.Workload, error) {
 	local := document.Local(t.s)
-	if err := document.SettleWorkdir(doc, local); err != nil {
+	if err := document.ResolveWorkdir(doc, local); err != nil {
 		return nil, err
 	}
 	document.CarryEnvironment(t.s, doc, local)

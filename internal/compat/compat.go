@@ -177,25 +177,25 @@ type Call struct {
 
 // void says of every flag that has no meaning here why that is.
 func (c *Call) void() error {
-	said := map[*value]bool{}
+	used := map[*value]bool{}
 	for _, v := range c.values {
-		if !v.given || v.flag.Void == "" || said[v] {
+		if !v.given || v.flag.Void == "" || used[v] {
 			continue
 		}
-		said[v] = true
+		used[v] = true
 		if v.flag.Refused {
 			return cli.Wrong(fmt.Sprintf("%s %s: %s", c.Path, dashed(v.flag.Name()), v.flag.Void), "leave it out")
 		}
 	}
-	for _, v := range ordered(said) {
+	for _, v := range ordered(used) {
 		c.Say("%s %s: %s", c.Path, dashed(v.flag.Name()), v.flag.Void)
 	}
 	return nil
 }
 
-func ordered(said map[*value]bool) []*value {
+func ordered(used map[*value]bool) []*value {
 	var all []*value
-	for v := range said {
+	for v := range used {
 		all = append(all, v)
 	}
 	slices.SortFunc(all, func(a, b *value) int { return strings.Compare(a.flag.Names, b.flag.Names) })

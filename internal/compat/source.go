@@ -31,7 +31,7 @@ func Source(c *Call, file string) (*spec.Document, []byte, source.Format, error)
 	if err != nil {
 		return nil, nil, "", Refused(file, err)
 	}
-	Tell(c, file, res)
+	Report(c, file, res)
 	doc, err := One(file, res)
 	return doc, data, res.Format, err
 }
@@ -44,8 +44,8 @@ func One(file string, res *source.Result) (*spec.Document, error) {
 	return res.Documents[0], nil
 }
 
-// Tell says of everything that has no meaning here, or not quite the same, why.
-func Tell(c *Call, file string, res *source.Result) {
+// Report says of everything that has no meaning here, or not quite the same, why.
+func Report(c *Call, file string, res *source.Result) {
 	for _, n := range res.Notes {
 		if n.Fate != source.Ignored && n.Fate != source.Approximated || n.Reason == "" {
 			continue

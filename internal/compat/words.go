@@ -51,14 +51,14 @@ func (w *Words) In(text string) string {
 	}
 	var out strings.Builder
 	for _, part := range parts(text) {
-		said, gone := w.part(part.text)
+		wording, gone := w.part(part.text)
 		if gone && out.Len() > 0 {
 			continue // the rest is whole without it
 		}
 		if out.Len() > 0 {
 			out.WriteString(part.before)
 		}
-		out.WriteString(said)
+		out.WriteString(wording)
 	}
 	return w.phases(out.String())
 }
@@ -91,7 +91,7 @@ var flagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 
 // part puts one piece of a sentence into the tool's words. Gone says that it is
 // about a flag which the tool does not have.
-func (w *Words) part(text string) (said string, gone bool) {
+func (w *Words) part(text string) (wording string, gone bool) {
 	first := muster().FindStringSubmatchIndex(text)
 	if first == nil {
 		return w.flags(text)
@@ -134,12 +134,12 @@ const letters = "abcdefghijklmnopqrstuvwxyz-"
 
 // flags puts the flags of a text into the tool's words. Gone says that it has
 // none for one of them; the text is as it was then.
-func (w *Words) flags(text string) (said string, gone bool) {
-	said = text
+func (w *Words) flags(text string) (wording string, gone bool) {
+	wording = text
 	for _, f := range everywhere {
-		said = strings.ReplaceAll(said, f.Ours, f.Theirs)
+		wording = strings.ReplaceAll(wording, f.Ours, f.Theirs)
 	}
-	said = flagName().ReplaceAllStringFunc(said, func(match string) string {
+	wording = flagName().ReplaceAllStringFunc(wording, func(match string) string {
 		name := strings.TrimLeft(match, " \t\n(")
 		i := slices.IndexFunc(w.Flags, func(s Saying) bool { return s.Ours == name })
 		if i < 0 {
@@ -151,7 +151,7 @@ func (w *Words) flags(text string) (said string, gone bool) {
 	if gone {
 		return text, true
 	}
-	return said, false
+	return wording, false
 }
 
 // inPhase is a phase where a text says that something is in it.

@@ -39,10 +39,10 @@ type actuator struct {
 	// capacity one.
 	replanned chan struct{}
 
-	lost  bool        // its nodes are not known yet
-	nodes []core.Node // as last told
-	since time.Time   // of its first failure in a row; zero: it answers
-	told  bool        // the engine knows that it is unreachable
+	lost     bool        // its nodes are not known yet
+	nodes    []core.Node // as last told
+	since    time.Time   // of its first failure in a row; zero: it answers
+	reported bool        // the engine knows that it is unreachable
 
 	asking, looking pace          // of actions, and of what the backend has
 	back            chan struct{} // the backend answers again; capacity one
@@ -286,9 +286,9 @@ func (a *actuator) watch(ctx context.Context) {
 		broken := make(chan error, 1)
 		fresh := newNews()
 		go func() { broken <- a.backend.Watch(wctx, fresh.add) }()
-		told := make(chan struct{})
+		acknowledged := make(chan struct{})
 		go func() {
-			defer close(told)
+			defer close(acknowledged)
 			for wctx.Err() == nil {
 				if seen := fresh.next(wctx); len(seen) > 0 {
 					a.report(ctx, engine.Observations{Seen: seen})
@@ -297,7 +297,7 @@ func (a *actuator) watch(ctx context.Context) {
 		}()
 		err := a.observe(ctx, broken)
 		cancel()
-		<-told
+		<-acknowledged
 		if ctx.Err() != nil {
 			return
 		}
@@ -413,9 +413,9 @@ func (a *actuator) fails(ctx context.Context, err error) {
 	if a.since.IsZero() {
 		a.since = now
 	}
-	if !a.told && now.Sub(a.since) >= silentAfter {
+	if !a.reported && now.Sub(a.since) >= silentAfter {
 		failed := a.ctl.Apply(ctx, engine.Reach(a.backend.Name(), false, err.Error()))
-		a.told = failed == nil
+		a.reported = failed == nil
 	}
 }
 
@@ -428,8 +428,8 @@ func (a *actuator) answers(ctx context.Context) {
 		default:
 		}
 	}
-	if a.told {
+	if a.reported {
 		failed := a.ctl.Apply(ctx, engine.Reach(a.backend.Name(), true, ""))
-		a.told = failed != nil
+		a.reported = failed != nil
 	}
 }

@@ -163,7 +163,7 @@ func (c *Control) inventories(ctx context.Context) []draft.Work {
 				return
 			}
 			a.log.Warn("the backend does not say what nodes it has; asking again", "err", err)
-			a.lost, a.told, a.since, a.looking.warned = true, true, c.clock(), time.Now()
+			a.lost, a.reported, a.since, a.looking.warned = true, true, c.clock(), time.Now()
 			out[i] = engine.Reach(name, false, err.Error())
 		})
 	}

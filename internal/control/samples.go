@@ -99,14 +99,14 @@ func (c *Control) Census() *report.Census {
 	return c.samples.census
 }
 
-// saidMost bounds how many errors of samplers are logged.
-const saidMost = 100
+// mostWarnings bounds how many errors of samplers are logged.
+const mostWarnings = 100
 
 // sample tells now and then what is used.
 func (a *actuator) sample(ctx context.Context, s backend.Sampler) {
 	tick := time.NewTicker(a.ctl.samples.every)
 	defer tick.Stop()
-	said := map[string]bool{}
+	warned := map[string]bool{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -118,9 +118,9 @@ func (a *actuator) sample(ctx context.Context, s backend.Sampler) {
 			r.Missing = append(r.Missing, "cluster "+a.backend.Name()+" cannot be looked at: "+err.Error())
 		}
 		for _, text := range r.Missing {
-			if !said[text] && len(said) < saidMost && ctx.Err() == nil {
+			if !warned[text] && len(warned) < mostWarnings && ctx.Err() == nil {
 				a.log.Warn("not everything could be sampled", "what", text)
-				said[text] = true // once, however often it fails the same way
+				warned[text] = true // once, however often it fails the same way
 			}
 		}
 		a.ctl.samples.record(a.backend.Name(), a.ctl.clock(), r)

@@ -20,10 +20,10 @@ const (
 
 // speaker tells the makers of claims why these wait.
 type speaker struct {
-	a     *actuator
-	p     backend.Claimant
-	said  map[string]time.Time
-	stale time.Time // when something last changed
+	a      *actuator
+	p      backend.Claimant
+	logged map[string]time.Time
+	stale  time.Time // when something last changed
 }
 
 // speakAgain has those told who wait.
@@ -37,7 +37,7 @@ func (a *actuator) speakAgain() {
 // speak tells them until ctx is done: what is new soon, the rest now and then
 // while something changes.
 func (a *actuator) speak(ctx context.Context, p backend.Claimant) {
-	s := &speaker{a: a, p: p, said: map[string]time.Time{}}
+	s := &speaker{a: a, p: p, logged: map[string]time.Time{}}
 	var again <-chan time.Time
 	for {
 		select {
@@ -75,7 +75,7 @@ func (s *speaker) report(ctx context.Context) (time.Duration, error) {
 	next := time.Duration(0)
 	there := make(map[string]time.Time, len(waiting))
 	for _, key := range waiting {
-		at := s.said[key]
+		at := s.logged[key]
 		there[key] = at
 		switch left := wordsEvery - now.Sub(at); {
 		case at.IsZero(), at.Before(s.stale) && left <= 0:
@@ -84,7 +84,7 @@ func (s *speaker) report(ctx context.Context) (time.Duration, error) {
 			next = left
 		}
 	}
-	s.said = there
+	s.logged = there
 	slices.SortStableFunc(due, func(a, b string) int { return cmp.Compare(there[a].UnixNano(), there[b].UnixNano()) })
 	for chunk := range slices.Chunk(due, wordsChunk) {
 		words, err := Do(ctx, s.a.ctl, explanation.WordsOf(s.a.backend.Name(), chunk))
@@ -95,10 +95,10 @@ func (s *speaker) report(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 		for _, key := range chunk { // of which there is nothing to be told yet may be soon
-			s.said[key] = now.Add(time.Second - wordsEvery)
+			s.logged[key] = now.Add(time.Second - wordsEvery)
 		}
 		for _, w := range words {
-			s.said[w.Claim] = now
+			s.logged[w.Claim] = now
 		}
 	}
 	return next, nil

@@ -37,16 +37,16 @@ func (m Machine) gpus(ctx context.Context) []Check {
 		c.Means, c.Fix = "the server asks nvidia-smi which GPUs there are, and finds none", "install it (apt-get install nvidia-smi), or put it in the server's PATH"
 		return []Check{c}
 	}
-	said, err := m.Ask(ctx, tool, "--query-gpu=index,name,persistence_mode,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits")
+	output, err := m.Ask(ctx, tool, "--query-gpu=index,name,persistence_mode,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits")
 	if err != nil {
-		c.Status, c.Found = Fail, fmt.Sprintf("nvidia-smi: %v: %.200s", err, said)
+		c.Status, c.Found = Fail, fmt.Sprintf("nvidia-smi: %v: %.200s", err, output)
 		c.Means, c.Fix = "the node is not ready while this is so", "modprobe nvidia; a driver that was upgraded needs a reboot (or all users of it ended, and modprobe -r)"
 		return []Check{c}
 	}
 	models, idle, broken := map[string]int{}, 0, []string{}
 	var order []string
 	n := 0
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		f := strings.Split(strings.TrimSpace(line), ",")
 		if len(f) < 4 {
 			continue

@@ -111,15 +111,15 @@ func (m Machine) engine(ctx context.Context) Check {
 		c.Means, c.Fix = "a workload with an image is refused; commands run as processes", "apt-get install runc"
 		return c
 	}
-	said, err := m.Ask(ctx, path, "--version")
-	said, _, _ = strings.Cut(said, "\n")
+	output, err := m.Ask(ctx, path, "--version")
+	output, _, _ = strings.Cut(output, "\n")
 	if err != nil {
-		c.Status, c.Found, c.Means, c.Fix = Fail, fmt.Sprintf("%s --version: %v: %s", path, err, said), "a workload with an image fails", "install runc again"
+		c.Status, c.Found, c.Means, c.Fix = Fail, fmt.Sprintf("%s --version: %v: %s", path, err, output), "a workload with an image fails", "install runc again"
 		return c
 	}
-	c.Found = said
+	c.Found = output
 	if m.UID != 0 {
-		c.Status, c.Found = Warn, said+", not as root"
+		c.Status, c.Found = Warn, output+", not as root"
 		c.Means, c.Fix = "a workload with an image is refused; commands run as processes", "run the server as root: muster server install --system --as root"
 		return c
 	}

@@ -21,14 +21,14 @@ func deadline(tx *draft.Tx, d *draft.Draft) (bool, error) {
 	due, _ := tx.State.DeadlineOf(w)
 	if due.At.After(tx.Now) {
 		w.AtRisk = tx.Now
-		d.Tell(lifecycle.DeadlineAtRisk, fmt.Sprintf("it is to be done by %s and takes %v (%s): if it does not start by %s it will be late",
+		d.Notify(lifecycle.DeadlineAtRisk, fmt.Sprintf("it is to be done by %s and takes %v (%s): if it does not start by %s it will be late",
 			due.At.Format(time.RFC3339), due.Length.Round(time.Second), lengthFrom[due.From], due.Start.Format(time.RFC3339)))
 		return true, nil
 	}
 	w.Missed = tx.Now
 	message := fmt.Sprintf("its deadline %s has passed", due.At.Format(time.RFC3339))
 	if w.Spec.DeadlineAction != spec.DeadlineStop {
-		d.Tell(lifecycle.DeadlineMissed, message)
+		d.Notify(lifecycle.DeadlineMissed, message)
 		if w.Phase.Held() {
 			d.Fact(lifecycle.DeadlineMissed, true, tx.Now, "", message)
 		}

@@ -95,7 +95,7 @@ func unreachable(tx *draft.Tx, there func(*core.Task) bool, on bool, cause lifec
 		for _, t := range tasks {
 			up = up || t.State.Held()
 			has = has || t.State.Held() && there(t)
-			elsewhere = elsewhere || t.State.Held() && !there(t) && !tx.State.Heard[t.Backend]
+			elsewhere = elsewhere || t.State.Held() && !there(t) && !tx.State.Connected[t.Backend]
 		}
 		has = has || !on && !up // of one that has nothing up anywhere it is not true any more
 		c := workload.Condition(w, lifecycle.Unreachable)
@@ -182,7 +182,7 @@ func nodesLost(tx *draft.Tx, d *draft.Draft) error {
 // does not.
 func reached(tx *draft.Tx, name string, ok bool, message string) error {
 	was, cut := tx.State.Cut[name]
-	tx.State.Heard[name] = ok
+	tx.State.Connected[name] = ok
 	switch {
 	case ok && !cut:
 		return nil

@@ -112,7 +112,7 @@ func stray(tx *draft.Tx, backendName string, ob backend.Observation) {
 		tx.Actions = append(tx.Actions, draft.Action{Kind: draft.ActDisown, Backend: backendName, Task: ob.ID})
 		return
 	}
-	if told, ok := tx.State.Strays[ob.ID]; ok && !told.At.After(tx.Now) && tx.Now.Sub(told.At) < strayGrace {
+	if earlier, ok := tx.State.Strays[ob.ID]; ok && !earlier.At.After(tx.Now) && tx.Now.Sub(earlier.At) < strayGrace {
 		return // each stop is looked after at once; asking again then would never rest
 	}
 	tx.State.Strays[ob.ID] = draft.Stray{Backend: backendName, At: tx.Now}
@@ -208,14 +208,14 @@ func after(t core.Task, ob backend.Observation, now time.Time) core.Task {
 		}
 		t.State, t.Waiting, t.Message, t.StartedAt = core.TaskRunning, "", ob.Message, at
 	default:
-		told := t.State == core.TaskStopping
+		stopping := t.State == core.TaskStopping
 		t.State, t.Waiting, t.EndedAt, t.Ready = ob.State, "", at, false
 		if at.Before(t.PlacedAt) {
 			t.EndedAt = t.PlacedAt
 		}
 		t.ExitCode, t.Signal, t.Reason, t.Message = ob.ExitCode, ob.Signal, ob.Reason, ob.Message
 		t.Class = lifecycle.Classify(lifecycle.Reason(ob.Reason))
-		if told && workload.TakenAway(&t) { // its backend may not know any more by whom it was told
+		if stopping && workload.TakenAway(&t) { // its backend may not know any more by whom it was told
 			t.Class, t.Reason = lifecycle.FailureKilled, string(lifecycle.ReasonKilled)
 		}
 	}

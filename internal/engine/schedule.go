@@ -20,7 +20,7 @@ func runScheduler(tx *draft.Tx) {
 	planner.Sync(tx)
 	planner.Learn(tx)
 	planner.Look(tx)
-	planner.TellPast(tx)
+	planner.PassUsage(tx)
 	e.Planned = tx.Now
 	planner.TakeBack(tx)
 	foresee(tx)

@@ -18,7 +18,7 @@ import (
 // order.
 func (o *office) saves(now time.Time, w *core.Workload) {
 	o.t.Helper()
-	o.at(now, submission.Tell(submission.Told{Ref: draft.Ref{ID: w.ID}, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
+	o.at(now, submission.Note(submission.SelfReport{Ref: draft.Ref{ID: w.ID}, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
 }
 
 // TestProgressIsSaidNowAndThen: what is more is refused, but for what is said
@@ -30,7 +30,7 @@ func TestProgressIsSaidNowAndThen(t *testing.T) {
 	o.sends("x mcli:RUNNING: Running/")
 	at := opens.Add(time.Minute)
 	says := func(step int64, task int) draft.Work {
-		return submission.Tell(submission.Told{Ref: draft.Ref{ID: w.ID}, Progress: &core.Progress{Step: step, Task: task}})
+		return submission.Note(submission.SelfReport{Ref: draft.Ref{ID: w.ID}, Progress: &core.Progress{Step: step, Task: task}})
 	}
 	o.at(at, says(1, 0))
 	for task := range 2 { // another task is no way around it
@@ -40,7 +40,7 @@ func TestProgressIsSaidNowAndThen(t *testing.T) {
 			t.Error(task, err)
 		}
 	}
-	o.at(at.Add(99*time.Millisecond), submission.Tell(submission.Told{Ref: draft.Ref{ID: w.ID}, Checkpoint: &core.Checkpoint{Path: "/c"}}))
+	o.at(at.Add(99*time.Millisecond), submission.Note(submission.SelfReport{Ref: draft.Ref{ID: w.ID}, Checkpoint: &core.Checkpoint{Path: "/c"}}))
 	o.at(at.Add(100*time.Millisecond), says(3, 0))
 	o.at(at.Add(200*time.Millisecond), says(4, 1))
 	o.at(at.Add(time.Millisecond), says(5, 1)) // a clock that was set back
@@ -57,7 +57,7 @@ func TestMetadataOfADocumentIsThereFromTheBeginning(t *testing.T) {
 	if got := o.is(w.ID, lifecycle.Starting).Metadata; len(got) != 2 || string(got["dataset"]) != `"v3"` || string(got["n"]) != `{"x":[1,2.50]}` {
 		t.Errorf("%s", got)
 	}
-	o.do(submission.Tell(submission.Told{Ref: draft.Ref{ID: w.ID}, Attempt: -1, Metadata: map[string]json.RawMessage{"dataset": []byte(`"v4"`)}}))
+	o.do(submission.Note(submission.SelfReport{Ref: draft.Ref{ID: w.ID}, Attempt: -1, Metadata: map[string]json.RawMessage{"dataset": []byte(`"v4"`)}}))
 	if got := o.is(w.ID, lifecycle.Starting).Metadata; string(got["dataset"]) != `"v4"` {
 		t.Errorf("%s", got)
 	}

@@ -41,14 +41,14 @@ func wait(ctx context.Context, all map[string]string, log io.Writer) error {
 
 // answers waits for the agent of one worker, and says so where that takes long.
 func answers(ctx context.Context, name, at string, log io.Writer) error {
-	told := time.Now()
+	reported := time.Now()
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := greeted(ctx, at)
 		if err == nil {
 			return nil
 		}
-		if time.Since(told) > time.Minute {
-			told = time.Now()
+		if time.Since(reported) > time.Minute {
+			reported = time.Now()
 			_, _ = fmt.Fprintf(log, "muster mpi wait: worker %s at %s does not answer yet: %v\n", name, at, err)
 		}
 		select {

@@ -277,11 +277,11 @@ func (p *progress) now() Progress {
 
 // report tells tell ten times a second what changed, until the returned
 // function is called; on success that tells the end.
-func (p *progress) report(tell func(Progress)) (stop func(whole bool)) {
-	if tell == nil {
+func (p *progress) report(update func(Progress)) (stop func(whole bool)) {
+	if update == nil {
 		return func(bool) {}
 	}
-	tell(p.now())
+	update(p.now())
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -295,7 +295,7 @@ func (p *progress) report(tell func(Progress)) (stop func(whole bool)) {
 			case <-tick.C:
 				if now := p.now(); now != last {
 					last = now
-					tell(now)
+					update(now)
 				}
 			}
 		}
@@ -304,7 +304,7 @@ func (p *progress) report(tell func(Progress)) (stop func(whole bool)) {
 		close(quit)
 		<-ended
 		if whole {
-			tell(p.now())
+			update(p.now())
 		}
 	}
 }

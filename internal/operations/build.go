@@ -35,7 +35,7 @@ func (h *Hands) Build(ctx context.Context, w *core.Workload) (string, error) {
 	if err != nil {
 		fmt.Fprintf(log, "failed: %v\n", err)
 	}
-	return image, told(ctx, err)
+	return image, explain(ctx, err)
 }
 
 func (h *Hands) build(ctx context.Context, w *core.Workload, log io.Writer) (string, error) {

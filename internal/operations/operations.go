@@ -107,8 +107,8 @@ func within(base, path string) string {
 	return filepath.Join(base, path)
 }
 
-// told strips what a cancelled context leaves of an error: nobody reads it.
-func told(ctx context.Context, err error) error {
+// explain strips what a cancelled context leaves of an error: nobody reads it.
+func explain(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}

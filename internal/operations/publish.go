@@ -22,7 +22,7 @@ import (
 // does is made.
 func (h *Hands) Publish(ctx context.Context, w *core.Workload) (core.Published, *spec.Document, error) {
 	p, serve, err := h.publish(ctx, w)
-	return p, serve, told(ctx, err)
+	return p, serve, explain(ctx, err)
 }
 
 func (h *Hands) publish(ctx context.Context, w *core.Workload) (core.Published, *spec.Document, error) {
@@ -166,7 +166,7 @@ func (h *Hands) Follow(ctx context.Context, w *core.Workload) error {
 		case errors.Is(err, store.ErrNotFound):
 			return fmt.Errorf("its service %s was deleted before it ran", w.Published.Service)
 		case err != nil:
-			return told(ctx, err)
+			return explain(ctx, err)
 		case s.Phase == lifecycle.Running && !updating(s):
 			return nil
 		case s.Phase.End():
@@ -174,7 +174,7 @@ func (h *Hands) Follow(ctx context.Context, w *core.Workload) error {
 		}
 		t, err := h.crashed(ctx, s)
 		if err != nil {
-			return told(ctx, err)
+			return explain(ctx, err)
 		}
 		if t != nil {
 			return fmt.Errorf("its service %s does not come up: replica %d failed %d times, last with: %s", s.Name, t.ID.Index, t.Failures, s.Message)

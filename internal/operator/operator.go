@@ -92,12 +92,12 @@ const (
 // Run shows and takes workloads until ctx is done. Where the cluster has no
 // such resource it waits for it to come.
 func (f *Operator) Run(ctx context.Context) {
-	said := ""
+	message := ""
 	for ctx.Err() == nil {
 		uid, err := f.definition(ctx)
 		switch {
 		case err == nil:
-			said = ""
+			message = ""
 			f.c.Log.Info("workloads are shown as objects of " + crdName)
 			f.warnOld(ctx)
 			if err = f.serve(ctx, uid); ctx.Err() == nil {
@@ -108,9 +108,9 @@ func (f *Operator) Run(ctx context.Context) {
 		case errors.Is(err, errNone):
 			err = fmt.Errorf("the cluster has no resource %s: apply deploy/helm/muster/crds to have workloads as objects", crdName)
 		}
-		if said != err.Error() && ctx.Err() == nil {
-			said = err.Error()
-			f.c.Log.Info("workloads are not shown in the cluster", "why", said)
+		if message != err.Error() && ctx.Err() == nil {
+			message = err.Error()
+			f.c.Log.Info("workloads are not shown in the cluster", "why", message)
 		}
 		wait(ctx, ask)
 	}

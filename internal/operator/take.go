@@ -241,7 +241,7 @@ func (s *session) change(ctx context.Context, o *shadow) error {
 	}
 	// What is compared is what the document stands for; where it cannot be told,
 	// the server says why when it is to be changed.
-	if said, err := spec.Parse(doc); err == nil && said.NamesAssets() {
+	if parsed, err := spec.Parse(doc); err == nil && parsed.NamesAssets() {
 		if whole, err := s.c.Muster.Assembled(ctx, doc); err == nil {
 			doc = whole
 		}

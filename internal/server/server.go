@@ -132,7 +132,7 @@ func (s *Server) Listener() *http.Server {
 		IdleTimeout:       idleMost,
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 		ConnContext:       s.guard.WithPeer,
-		ConnState:         access.HeardOf,
+		ConnState:         access.Track,
 	}
 }
 

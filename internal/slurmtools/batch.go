@@ -73,7 +73,7 @@ func batch(args []string) (int, error) {
 		return 0, err
 	}
 	findServer()
-	tellJob()
+	jobEnvironment()
 	args = findCommands(args, dir)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -40,8 +40,8 @@ func submitters() error {
 	return nil
 }
 
-// tellJob sets what Slurm says of a job that only the node knows.
-func tellJob() {
+// jobEnvironment sets what Slurm says of a job that only the node knows.
+func jobEnvironment() {
 	for name, text := range map[string]string{
 		"SLURM_JOB_UID": strconv.Itoa(os.Getuid()), "SLURM_JOB_GID": strconv.Itoa(os.Getgid()), "SLURM_TASK_PID": strconv.Itoa(os.Getpid()),
 		"HOSTNAME": os.Getenv("SLURMD_NODENAME"), "SLURM_TOPOLOGY_ADDR_PATTERN": "node", "SLURM_NODE_ALIASES": "(null)", "SLURM_PRIO_PROCESS": "0",

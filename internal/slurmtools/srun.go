@@ -172,7 +172,7 @@ func (s *step) changed(file string) {
 		if name == "PATH" { // without the script's own commands, which are not elsewhere
 			text = strings.TrimPrefix(text, os.Getenv(dirVar)+string(os.PathListSeparator))
 		}
-		if _, said := s.env[name]; !said && (!known || was != text) {
+		if _, given := s.env[name]; !given && (!known || was != text) {
 			s.env[name] = text
 		}
 	}

@@ -45,9 +45,9 @@ func Take() (Handed, error) {
 	return h, nil
 }
 
-// Tell tells systemd how this process is: READY=1, STOPPING=1. Without systemd it
+// Notify tells systemd how this process is: READY=1, STOPPING=1. Without systemd it
 // does nothing.
-func (h Handed) Tell(state string) error {
+func (h Handed) Notify(state string) error {
 	if h.notify == "" {
 		return nil
 	}

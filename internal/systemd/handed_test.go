@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	if err != nil || len(h.Listeners) != 1 || os.Getenv("LISTEN_FDS") != "" || os.Getenv("NOTIFY_SOCKET") != "" {
 		os.Exit(3)
 	}
-	if h.Tell("READY=1") != nil {
+	if h.Notify("READY=1") != nil {
 		os.Exit(4)
 	}
 	c, err := h.Listeners[0].Accept()
@@ -87,7 +87,7 @@ func TestWithoutSystemdNothingIsHandedOver(t *testing.T) {
 	if err != nil || len(h.Listeners) != 0 {
 		t.Errorf("%v, %v", h.Listeners, err)
 	}
-	if err := h.Tell("READY=1"); err != nil {
+	if err := h.Notify("READY=1"); err != nil {
 		t.Error(err)
 	}
 }

@@ -128,7 +128,7 @@ func (t *Tracer) post(ctx context.Context, spans []span) (again bool, err error)
 		return true, err
 	}
 	defer resp.Body.Close() //nolint:errcheck // it was only read
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
 	if resp.StatusCode/100 == 2 {
 		return false, nil
 	}
@@ -136,5 +136,5 @@ func (t *Tracer) post(ctx context.Context, spans []span) (again bool, err error)
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		again = true
 	}
-	return again, fmt.Errorf("%s answered %s: %.200s", t.url, resp.Status, bytes.TrimSpace(said))
+	return again, fmt.Errorf("%s answered %s: %.200s", t.url, resp.Status, bytes.TrimSpace(answer))
 }

@@ -146,7 +146,7 @@ func (p *program) add(dir string, pkg listed, imports types.Importer, replace ma
 			}
 		}
 	}
-	texts, err := p.settle(pkg, imports, sources)
+	texts, err := p.prune(pkg, imports, sources)
 	if err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func (p *program) add(dir string, pkg listed, imports types.Importer, replace ma
 	return nil
 }
 
-// settle drops the points that do not type-check, until what is left does.
-func (p *program) settle(pkg listed, imports types.Importer, sources []*source) ([]string, error) {
+// prune drops the points that do not type-check, until what is left does.
+func (p *program) prune(pkg listed, imports types.Importer, sources []*source) ([]string, error) {
 	for range 50 {
 		set := token.NewFileSet()
 		var files []*ast.File

@@ -88,7 +88,7 @@ func read(in io.Reader, out io.Writer) report {
 			if !strings.HasPrefix(line, " ") {
 				r.failed++
 				failed = append(failed, tail(since, 100)...)
-				r.failures = append(r.failures, slices.DeleteFunc(slices.Clone(since), func(l string) bool { return !said(l) })...)
+				r.failures = append(r.failures, slices.DeleteFunc(slices.Clone(since), func(l string) bool { return !isReport(l) })...)
 				since = nil
 			}
 			failed = append(failed, line)
@@ -121,8 +121,8 @@ func read(in io.Reader, out io.Writer) report {
 	return r
 }
 
-// said reports whether a line is what a test says of itself: a file, a line, a text.
-func said(line string) bool {
+// isReport reports whether a line is what a test says of itself: a file, a line, a text.
+func isReport(line string) bool {
 	file, rest, ok := strings.Cut(strings.TrimSpace(line), ".go:")
 	if !ok || strings.ContainsAny(file, " /") {
 		return false

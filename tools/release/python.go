@@ -88,7 +88,7 @@ func (r *release) python() error {
 	for _, f := range made {
 		data, err := os.ReadFile(filepath.Join(dist, f.Name()))
 		if err == nil && strings.HasSuffix(f.Name(), ".tar.gz") {
-			data, err = r.settled(data)
+			data, err = r.normalized(data)
 		}
 		if err == nil {
 			err = r.put(f.Name(), data, 0o644)
@@ -100,9 +100,9 @@ func (r *release) python() error {
 	return nil
 }
 
-// settled is a .tar.gz without what depends on the day and the user: setuptools knows no
+// normalized is a .tar.gz without what depends on the day and the user: setuptools knows no
 // SOURCE_DATE_EPOCH there.
-func (r *release) settled(data []byte) ([]byte, error) {
+func (r *release) normalized(data []byte) ([]byte, error) {
 	plain, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, err

@@ -119,8 +119,8 @@ func (i Installer) run(ctx context.Context, img *oci.Image, dir string, root int
 	}
 	if err != nil {
 		text, _ := os.ReadFile(engineLog)
-		if said := container.Explain(string(text)); said != "" {
-			return fmt.Errorf("%s: %w", said, err)
+		if explained := container.Explain(string(text)); explained != "" {
+			return fmt.Errorf("%s: %w", explained, err)
 		}
 	}
 	return err

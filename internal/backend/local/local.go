@@ -189,16 +189,16 @@ func (p *Backend) Observe(ctx context.Context) ([]backend.Observation, error) {
 func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var one sync.Mutex
-	told := func(all []backend.Observation) {
+	report := func(all []backend.Observation) {
 		one.Lock()
 		defer one.Unlock()
 		seen(all)
 	}
 	var second sync.WaitGroup
-	second.Go(func() { p.preps.watch(ctx, told) })
+	second.Go(func() { p.preps.watch(ctx, report) })
 	defer second.Wait()
 	defer cancel()
-	return p.watchSupervisor(ctx, told)
+	return p.watchSupervisor(ctx, report)
 }
 
 func (p *Backend) watchSupervisor(ctx context.Context, seen func([]backend.Observation)) error {

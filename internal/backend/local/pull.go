@@ -32,11 +32,11 @@ type flight struct {
 	image  container.Image
 	err    error
 
-	mu      sync.Mutex
-	waiting map[*preparation]func(string, *core.Pull)
-	told    time.Time
-	last    string // what was told, for those who join later
-	far     *core.Pull
+	mu       sync.Mutex
+	waiting  map[*preparation]func(string, *core.Pull)
+	reported time.Time
+	last     string // what was told, for those who join later
+	far      *core.Pull
 }
 
 // flightKey tells pulls apart: who may see an image depends on the credentials.
@@ -47,7 +47,7 @@ func flightKey(a backend.Assignment) string {
 
 // pull joins a pull of the image, or begins one. tell hears of progress at most
 // once a second. The pull ends when all who wait for it have given up.
-func (p *pulls) pull(ctx context.Context, images Images, prep *preparation, tell func(string, *core.Pull)) (container.Image, error) {
+func (p *pulls) pull(ctx context.Context, images Images, prep *preparation, report func(string, *core.Pull)) (container.Image, error) {
 	key := flightKey(prep.a)
 	p.mu.Lock()
 	f := p.flights[key]
@@ -59,9 +59,9 @@ func (p *pulls) pull(ctx context.Context, images Images, prep *preparation, tell
 		p.running.Go(func() { p.fly(own, key, f, images, prep.a) })
 	}
 	f.mu.Lock()
-	f.waiting[prep] = tell
+	f.waiting[prep] = report
 	if f.last != "" {
-		tell(f.last, f.far)
+		report(f.last, f.far)
 	}
 	f.mu.Unlock()
 	p.mu.Unlock()
@@ -101,14 +101,14 @@ func (f *flight) progress(ref string, g PullProgress) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
-	if now.Sub(f.told) < time.Second {
+	if now.Sub(f.reported) < time.Second {
 		return
 	}
 	text := pullText(ref, g)
-	f.told, f.last = now, text
+	f.reported, f.last = now, text
 	f.far = &core.Pull{Layers: g.Layers, Done: g.Done, Bytes: g.Bytes, Total: g.Total}
-	for _, tell := range f.waiting {
-		tell(text, f.far)
+	for _, report := range f.waiting {
+		report(text, f.far)
 	}
 }
 

@@ -17,8 +17,8 @@ func usesOf(tasks []running, dirOf func(core.TaskID) string) map[core.TaskID]pro
 	var rest map[string]proc.Use // by task directory
 	for _, t := range tasks {
 		cpu, counted := t.group.CPUTime()
-		memory, told := t.group.MemoryHeld()
-		if !counted || !told {
+		memory, known := t.group.MemoryHeld()
+		if !counted || !known {
 			if rest == nil {
 				rest = proc.UsedByTask()
 			}
@@ -26,7 +26,7 @@ func usesOf(tasks []running, dirOf func(core.TaskID) string) map[core.TaskID]pro
 			if !counted {
 				cpu = u.CPU
 			}
-			if !told {
+			if !known {
 				memory = u.Memory
 			}
 		}

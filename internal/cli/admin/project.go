@@ -304,17 +304,17 @@ func quotaText(q api.PoolQuota) string {
 			out = append(out, text)
 		}
 	}
-	said := func(n *float64) string {
+	format := func(n *float64) string {
 		if n == nil {
 			return ""
 		}
 		return bound(n)
 	}
 	if r := q.GPU; r != nil {
-		add("gpu", said(r.Quota), said(r.LendingLimit), said(r.Limit), r.Weight)
+		add("gpu", format(r.Quota), format(r.LendingLimit), format(r.Limit), r.Weight)
 	}
 	if r := q.CPU; r != nil {
-		add("cpu", said(r.Quota), said(r.LendingLimit), said(r.Limit), r.Weight)
+		add("cpu", format(r.Quota), format(r.LendingLimit), format(r.Limit), r.Weight)
 	}
 	if r := q.Memory; r != nil {
 		add("memory", r.Quota, r.LendingLimit, r.Limit, r.Weight)

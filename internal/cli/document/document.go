@@ -151,7 +151,7 @@ func resolve(s *session.Session, d *DocumentFlags, p Piece, edits []Change, loca
 	if d.Stdin && doc.Kind.Interactive() && doc.Restart == "" {
 		doc.Restart = "never" // who leaves the shell that was asked for wants no other
 	}
-	if err := SettleWorkdir(doc, local); err != nil {
+	if err := ResolveWorkdir(doc, local); err != nil {
 		return nil, err
 	}
 	CarryEnvironment(s, doc, local)
@@ -184,7 +184,7 @@ func CarryEnvironment(s *session.Session, doc *spec.Document, local bool) {
 		env = map[string]string{}
 	}
 	for _, name := range Carried {
-		if _, said := env[name]; !said && s.Env(name) != "" {
+		if _, given := env[name]; !given && s.Env(name) != "" {
 			env[name] = s.Env(name)
 		}
 	}
@@ -315,9 +315,9 @@ func (src Source) lines() map[string]int {
 	return m
 }
 
-// SettleWorkdir makes the working directory absolute. Without one it is the
+// ResolveWorkdir makes the working directory absolute. Without one it is the
 // present directory, unless the work runs in an image or on another machine.
-func SettleWorkdir(doc *spec.Document, local bool) error {
+func ResolveWorkdir(doc *spec.Document, local bool) error {
 	if doc.Image != "" || !local || filepath.IsAbs(doc.Workdir) {
 		return nil
 	}

@@ -34,7 +34,7 @@ func ReadDocuments(s *session.Session, src Source, allow, explain bool) ([]Piece
 	if err := Lossless(s, src.File, r, allow); err != nil {
 		return nil, err
 	}
-	tell(s, src.File, r, explain)
+	account(s, src.File, r, explain)
 	all := make([]Piece, len(r.Documents))
 	for i, doc := range r.Documents {
 		all[i] = Piece{doc, src}

@@ -15,16 +15,16 @@ func deadlineLine(s *session.Session, b *strings.Builder, d *api.DeadlineState, 
 		return
 	}
 	clock := func(t api.Time) string { return m.ClockTime(time.Time(t)) }
-	said, tone := "", session.ToneGood
+	text, tone := "", session.ToneGood
 	switch {
 	case d.Missed:
-		said, tone = "missed", session.ToneBad
+		text, tone = "missed", session.ToneBad
 	case d.InTime == nil && d.ExpectedEnd == nil:
-		said, tone = "nobody can tell whether in time", session.ToneDim
+		text, tone = "nobody can tell whether in time", session.ToneDim
 	case *d.InTime:
-		said = "in time: expected to be done by " + clock(*d.ExpectedEnd)
+		text = "in time: expected to be done by " + clock(*d.ExpectedEnd)
 	default:
-		said, tone = "late: expected to be done by "+clock(*d.ExpectedEnd), session.ToneBad
+		text, tone = "late: expected to be done by "+clock(*d.ExpectedEnd), session.ToneBad
 	}
 	left := ""
 	if d.Left != "" {
@@ -32,7 +32,7 @@ func deadlineLine(s *session.Session, b *strings.Builder, d *api.DeadlineState, 
 			left = " (in " + session.Age(n) + ")"
 		}
 	}
-	fmt.Fprintf(b, "Deadline        %s%s, %s\n", clock(d.At), left, s.Paint(s.IO.OutTerminal, tone, said))
+	fmt.Fprintf(b, "Deadline        %s%s, %s\n", clock(d.At), left, s.Paint(s.IO.OutTerminal, tone, text))
 	var rest []string
 	if d.LatestStart != nil {
 		rest = append(rest, fmt.Sprintf("latest start %s: it takes %s %s", clock(*d.LatestStart), shortLength(d.Length), lengthWords[d.LengthFrom]))

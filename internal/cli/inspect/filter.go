@@ -120,7 +120,7 @@ func (q query) InDialect(dialect string) query {
 	var phases []string
 	q.Words = slices.Clone(q.Words)
 	for _, p := range q.Options.Phases {
-		if lifecycle.Heard(lifecycle.Dialect(dialect), p) != "" {
+		if lifecycle.Canonical(lifecycle.Dialect(dialect), p) != "" {
 			q.Words = append(q.Words, p)
 		} else {
 			phases = append(phases, p)
@@ -154,8 +154,8 @@ func (q query) AsksDeleted(dialect string) bool {
 		return true
 	}
 	return slices.ContainsFunc(q.Words, func(word string) bool {
-		heard := lifecycle.Hear(lifecycle.Dialect(dialect), word)
-		return len(heard) > 0 && !slices.ContainsFunc(heard, func(p lifecycle.Phase) bool { return p != lifecycle.Deleting && p != lifecycle.Deleted })
+		phases := lifecycle.PhasesOf(lifecycle.Dialect(dialect), word)
+		return len(phases) > 0 && !slices.ContainsFunc(phases, func(p lifecycle.Phase) bool { return p != lifecycle.Deleting && p != lifecycle.Deleted })
 	})
 }
 

@@ -236,8 +236,8 @@ func machineBody(d lifecycle.Dialect) api.Lifecycle {
 func WordsOf(d lifecycle.Dialect) []api.Word {
 	var out []api.Word
 	for _, w := range lifecycle.Words(d) {
-		word := api.Word{Status: w.Status, Code: w.Code, Color: w.Color, End: w.End, Resources: w.Resources, Phases: []string{}, How: lifecycle.Said(d, w.Status)}
-		for _, p := range lifecycle.Hear(d, w.Status) {
+		word := api.Word{Status: w.Status, Code: w.Code, Color: w.Color, End: w.End, Resources: w.Resources, Phases: []string{}, How: lifecycle.Ways(d, w.Status)}
+		for _, p := range lifecycle.PhasesOf(d, w.Status) {
 			word.Phases = append(word.Phases, string(p))
 		}
 		out = append(out, word)

@@ -16,7 +16,7 @@ import (
 func withStages(w *api.Workload, d lifecycle.Dialect) []api.Transition {
 	all := slices.Clone(w.Transitions)
 	for _, a := range w.Attempts {
-		t := told(w, &a)
+		t := clearest(w, &a)
 		if t == nil {
 			continue
 		}
@@ -41,9 +41,9 @@ func withStages(w *api.Workload, d lifecycle.Dialect) []api.Transition {
 	return all
 }
 
-// told is the task of an attempt whose start is the workload's: the launcher or
+// clearest is the task of an attempt whose start is the workload's: the launcher or
 // master of a gang, else the first that has something to tell.
-func told(w *api.Workload, a *api.Attempt) *api.Task {
+func clearest(w *api.Workload, a *api.Attempt) *api.Task {
 	for i := range a.Tasks {
 		if t := &a.Tasks[i]; t.Index == 0 && lifecycle.Kind(w.Kind).Ranked() || len(t.Stages) > 0 && !lifecycle.Kind(w.Kind).Ranked() {
 			return t

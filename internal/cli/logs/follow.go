@@ -35,13 +35,13 @@ type follower struct {
 	phases      bool             // changes of phase are shown
 	History     bool             // phases before the start are shown, too
 
-	Screen  *session.Screen
-	pumps   *pumps
-	shown   map[taskKey]int64 // bytes of output that have been shown before
-	seen    int64             // Seq of the last transition shown
-	told    [2]string         // its reason and message
-	attempt int               // whose output is shown
-	stage   string            // of the start, as it was told last
+	Screen   *session.Screen
+	pumps    *pumps
+	shown    map[taskKey]int64 // bytes of output that have been shown before
+	seen     int64             // Seq of the last transition shown
+	reported [2]string         // its reason and message
+	attempt  int               // whose output is shown
+	stage    string            // of the start, as it was told last
 }
 
 // NewFollower makes what follows a workload and its output.
@@ -248,8 +248,8 @@ func (f *follower) show(t api.Transition) {
 	if t.Target != "" {
 		line += "→" + t.Target
 	}
-	if about := [2]string{t.Reason, t.Message}; about != f.told { // an end repeats why the ending began
-		if f.told = about; t.Reason != "" {
+	if about := [2]string{t.Reason, t.Message}; about != f.reported { // an end repeats why the ending began
+		if f.reported = about; t.Reason != "" {
 			line += " (" + t.Reason + ")"
 		}
 		if t.Message != "" {

@@ -49,7 +49,7 @@ type stream struct {
 	ended  chan struct{}
 	code   int
 	err    error
-	said   bytes.Buffer
+	stderr bytes.Buffer
 }
 
 func (s *Shell) stream(ctx context.Context, script string, in io.Reader, out io.Writer, done func(error), words ...string) *stream {
@@ -57,7 +57,7 @@ func (s *Shell) stream(ctx context.Context, script string, in io.Reader, out io.
 	ctx, st.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(st.ended)
-		st.code, st.err = s.run(ctx, append([]string{"sh", "-c", "LC_ALL=C; export LC_ALL; " + script, "sh"}, words...), in, out, &st.said)
+		st.code, st.err = s.run(ctx, append([]string{"sh", "-c", "LC_ALL=C; export LC_ALL; " + script, "sh"}, words...), in, out, &st.stderr)
 		done(st.failed())
 	}()
 	return st
@@ -67,7 +67,7 @@ func (s *stream) failed() error {
 	if s.err != nil {
 		return s.err
 	}
-	return said(s.code, s.said.String())
+	return statusError(s.code, s.stderr.String())
 }
 
 // reader reads a file from one end to the other.

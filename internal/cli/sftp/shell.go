@@ -53,11 +53,11 @@ func (s *Shell) ask(ctx context.Context, script string, words ...string) ([]byte
 		s.agent = nil
 		return nil, err
 	}
-	return out, said(code, string(out))
+	return out, statusError(code, string(out))
 }
 
-// said is the error that an exit code, and what was written with it, means.
-func said(code int, text string) error {
+// statusError is the error that an exit code, and what was written with it, means.
+func statusError(code int, text string) error {
 	text = strings.TrimSpace(text)
 	switch {
 	case code == 0:

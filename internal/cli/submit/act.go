@@ -120,11 +120,11 @@ type verb struct {
 // wholeNames refuses workloads that were named by the beginning of their name.
 func wholeNames(names []string, ws []*api.Workload) error {
 	for _, w := range ws {
-		said := slices.ContainsFunc(names, func(n string) bool {
+		given := slices.ContainsFunc(names, func(n string) bool {
 			_, last, in := strings.Cut(n, "/")
 			return n == "" || n[0] == '@' || session.IsGlob(n) || n == w.Name || n == w.ID || n == strconv.FormatInt(w.Number, 10) || in && last == w.Name
 		})
-		if !said {
+		if !given {
 			return session.UsageError(fmt.Sprintf("%q is not the whole name of %s", strings.Join(names, " "), w.Name), "write "+w.Name+", or say --prefix")
 		}
 	}

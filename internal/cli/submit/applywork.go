@@ -39,8 +39,8 @@ type applyWork struct {
 // isWork reports whether a record of a manifest is a workload: those have kinds
 // of their own, or none.
 func isWork(item map[string]any) bool {
-	kind, said := item["kind"].(string)
-	if !said {
+	kind, given := item["kind"].(string)
+	if !given {
 		_, organised := item["kind"]
 		return !organised
 	}
@@ -161,7 +161,7 @@ func carryOutWork(ctx context.Context, s *session.Session, c *client.Client, a *
 // submission is the document of a workload that is new, as it is sent.
 func submission(s *session.Session, a *applyWork) (json.RawMessage, error) {
 	doc := a.doc.Clone()
-	if err := document.SettleWorkdir(doc, document.Local(s)); err != nil {
+	if err := document.ResolveWorkdir(doc, document.Local(s)); err != nil {
 		return nil, err
 	}
 	document.CarryEnvironment(s, doc, document.Local(s))

@@ -65,17 +65,17 @@ func rootOf(name string) string {
 // from.
 func sayDifference(s *session.Session, from, to *spec.Document, name string) {
 	changes := spec.Changes(spec.WithDefaults(from), spec.WithDefaults(to))
-	told := 0
+	shown := 0
 	for _, c := range changes {
 		if c.Path == "name" || c.Path == "namePrefix" || strings.HasPrefix(c.Path, "env.") && slices.Contains(document.Carried, c.Path[len("env."):]) {
 			continue
 		}
-		if told++; told == 1 {
+		if shown++; shown == 1 {
 			s.Say("like %s, but", name)
 		}
 		s.Say("  %s: %s → %s", c.Path, inspect.ValueText(c.From), inspect.ValueText(c.To))
 	}
-	if told == 0 {
+	if shown == 0 {
 		s.Say("like %s, in everything", name)
 	}
 }

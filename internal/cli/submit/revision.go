@@ -46,11 +46,11 @@ func revisionOf(w *api.Workload, doc *spec.Document, local bool) (*revision, err
 	now.NamePrefix, send.NamePrefix = "", "" // it has made its name
 	if send.Image == "" && send.Workdir == "" {
 		send.Workdir = now.Workdir
-	} else if err := document.SettleWorkdir(send, local); err != nil {
+	} else if err := document.ResolveWorkdir(send, local); err != nil {
 		return nil, err
 	}
 	for _, name := range document.Carried {
-		if _, said := send.Env[name]; !said && now.Env[name] != "" && send.Image == "" {
+		if _, given := send.Env[name]; !given && now.Env[name] != "" && send.Image == "" {
 			if send.Env == nil {
 				send.Env = map[string]string{}
 			}

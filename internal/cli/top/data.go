@@ -25,11 +25,11 @@ const (
 
 // topLook fetches what top shows, and tells it as changes of the model.
 type topLook struct {
-	c     *client.Client
-	every time.Duration
-	ask   chan topWant // of capacity one: the newest wish counts
-	tell  chan<- func(*topModel)
-	last  string // what was asked for, to tell changes
+	c       *client.Client
+	every   time.Duration
+	ask     chan topWant // of capacity one: the newest wish counts
+	updates chan<- func(*topModel)
+	last    string // what was asked for, to tell changes
 }
 
 // want says what is needed from now on; a change of it is looked after at once.
@@ -66,7 +66,7 @@ func (l *topLook) run(ctx context.Context) {
 
 func (l *topLook) say(ctx context.Context, change func(*topModel)) {
 	select {
-	case l.tell <- change:
+	case l.updates <- change:
 	case <-ctx.Done():
 	}
 }

@@ -243,11 +243,11 @@ func topScreenful(ctx context.Context, s *session.Session, c *client.Client, scr
 	}
 	defer screen.close()
 	ctx, cancel := context.WithCancel(ctx)
-	typed, told := make(chan string), make(chan func(*topModel))
+	typed, updates := make(chan string), make(chan func(*topModel))
 	reading := make(chan struct{})
 	go func() { defer close(reading); screen.keys(ctx, typed) }()
 	defer func() { cancel(); <-reading }() // nobody else may read what is typed next
-	look := &topLook{c: c, every: every, ask: make(chan topWant, 1), tell: told}
+	look := &topLook{c: c, every: every, ask: make(chan topWant, 1), updates: updates}
 	go look.run(ctx)
 	sizes := screen.raw.Sizes(ctx)
 	for {
@@ -263,7 +263,7 @@ func topScreenful(ctx context.Context, s *session.Session, c *client.Client, scr
 				m.width, m.height, screen.shown = int(size.Columns), int(size.Rows), nil
 				fmt.Fprint(terminal.Bare(s.IO.Out), "\x1b[2J") //nolint:errcheck // what follows notices
 			}
-		case change := <-told:
+		case change := <-updates:
 			change(m)
 		case k := <-typed:
 			act := m.key(k)

@@ -30,9 +30,9 @@ func keptConfiguration(w *api.Workload) configuration {
 	return configurationOf([]byte(cli.Document(w).Annotations[document.KeptConfig]))
 }
 
-// said are the flags that say something of a configuration, and where it stands
+// settings are the flags that say something of a configuration, and where it stands
 // there.
-var said = []struct {
+var settings = []struct {
 	flag string
 	at   []string
 }{
@@ -49,7 +49,7 @@ func (config configuration) keep(c *compat.Call, doc *spec.Document) error {
 		return nil
 	}
 	tree := yaml.MapSlice(config)
-	for _, s := range said {
+	for _, s := range settings {
 		switch {
 		case !c.Given(s.flag):
 		case s.flag == "node-names":

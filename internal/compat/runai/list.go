@@ -227,13 +227,13 @@ func listProjects(use string) *compat.Command {
 
 // deserved is what a project is promised over all pools.
 func deserved(p api.Project) string {
-	sum, said := 0.0, false
+	sum, known := 0.0, false
 	for _, q := range p.Pools {
 		if q.GPU != nil && q.GPU.Quota != nil {
-			sum, said = sum+*q.GPU.Quota, true
+			sum, known = sum+*q.GPU.Quota, true
 		}
 	}
-	if !said {
+	if !known {
 		return "unlimited"
 	}
 	return strconv.FormatFloat(sum, 'f', -1, 64)

@@ -126,7 +126,7 @@ func readWords(c *compat.Call, line []string) (*spec.Document, error) {
 			return nil, cli.Wrong(n.Field+" cannot be done, and without it the workload would run without its data", n.Reason)
 		}
 	}
-	compat.Tell(c, "", res)
+	compat.Report(c, "", res)
 	return compat.One("the command line", res)
 }
 

@@ -207,7 +207,7 @@ func batch(c *compat.Call, name string, data []byte, options, args []string) (*s
 		return nil, compat.Refused(name, err)
 	}
 	if !c.Bool("quiet") && !c.Bool("parsable") {
-		compat.Tell(c, name, res)
+		compat.Report(c, name, res)
 	}
 	doc, err := compat.One(name, res)
 	if err != nil {

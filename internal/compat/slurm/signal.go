@@ -82,9 +82,9 @@ func send(c *compat.Call, conn *client.Client, w victim, which, sig string) erro
 	}
 	var failed []error
 	for _, task := range tasks {
-		var said bytes.Buffer
+		var stderr bytes.Buffer
 		code, err := conn.Exec(c.Context, w.Project, w.ID, client.EnterOptions{
-			Task: task, Command: []string{"sh", "-c", `exec "$` + spec.SlurmToolVar + `" ` + spec.SlurmCancelArg + ` "$0" "$1"`, which, sig}, Stdout: &said, Stderr: &said,
+			Task: task, Command: []string{"sh", "-c", `exec "$` + spec.SlurmToolVar + `" ` + spec.SlurmCancelArg + ` "$0" "$1"`, which, sig}, Stdout: &stderr, Stderr: &stderr,
 		})
 		switch {
 		case err != nil:
@@ -94,7 +94,7 @@ func send(c *compat.Call, conn *client.Client, w victim, which, sig string) erro
 		case code == spec.SlurmNoScript:
 			failed = append(failed, errors.New("its script does not run yet, or not any more"))
 		case code != 0:
-			failed = append(failed, fmt.Errorf("the signal was not sent: %s", strings.TrimSpace(said.String())))
+			failed = append(failed, fmt.Errorf("the signal was not sent: %s", strings.TrimSpace(stderr.String())))
 		}
 	}
 	return errors.Join(failed...)

@@ -91,9 +91,9 @@ func usesHost(texts []*codec.Tree, host string, not int) int {
 	return 0
 }
 
-// said are the texts of a workload that its tasks read: its commands, arguments
+// textsRead are the texts of a workload that its tasks read: its commands, arguments
 // and the values of its variables.
-func said(t *codec.Tree, in bool) (texts []*codec.Tree) {
+func textsRead(t *codec.Tree, in bool) (texts []*codec.Tree) {
 	for i := range t.Items {
 		item, name := &t.Items[i], ""
 		if i < len(t.Names) {
@@ -104,7 +104,7 @@ func said(t *codec.Tree, in bool) (texts []*codec.Tree) {
 		case item.Kind == codec.TreeText && reads:
 			texts = append(texts, item)
 		case item.Kind != codec.TreeText:
-			texts = append(texts, said(item, reads)...)
+			texts = append(texts, textsRead(item, reads)...)
 		}
 	}
 	return texts

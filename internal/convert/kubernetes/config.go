@@ -118,7 +118,7 @@ func readEnvFrom(k *reader, item *source.Value, doc *spec.Document) {
 		switch {
 		case here:
 			for name, text := range files {
-				if _, said := doc.Env[prefix+name]; !said { // env wins over envFrom
+				if _, given := doc.Env[prefix+name]; !given { // env wins over envFrom
 					doc.Env = source.Set(doc.Env, prefix+name, text)
 				}
 			}

@@ -290,7 +290,7 @@ func readGPUs(requests, limits *source.Map, g *spec.GPU) {
 				v.Refuse(fmt.Sprintf("stands beside %s: GPUs are asked for in two ways", found), "keep one of them")
 				continue
 			case isMIG:
-				if before, said := mig[profile]; said && before != n {
+				if before, given := mig[profile]; given && before != n {
 					v.Refuse(fmt.Sprintf("is %d, and %d in limits", n, before), "write the same number in both")
 				}
 				mig[profile] = n

@@ -219,7 +219,7 @@ func headless(s *source.Map) bool {
 // gangEnv drops variables that the platform sets for a gang.
 func (k *reader) gangEnv(doc *spec.Document) {
 	for _, name := range rendezvous {
-		if _, said := doc.Env[name]; !said {
+		if _, given := doc.Env[name]; !given {
 			continue
 		}
 		delete(doc.Env, name)

@@ -85,7 +85,7 @@ func Read(r *source.Reader, trees []codec.Tree) {
 			findSecrets(k, o.Tree)
 			if _, is := kinds[kind]; is {
 				k.work = true
-				k.texts = append(k.texts, said(o.Tree, false)...)
+				k.texts = append(k.texts, textsRead(o.Tree, false)...)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func ofGroup(k *reader, doc *spec.Document, at *source.Value) bool {
 			n.To, n.Fate, n.Reason = "workers", source.Translated, ""
 		}
 	}
-	if text, said := doc.Annotations[podGroupCount]; said {
+	if text, given := doc.Annotations[podGroupCount]; given {
 		if _, err := fmt.Sscan(text, &g.total); err != nil {
 			at.Refuse(fmt.Sprintf("%s is %q, and not a number", podGroupCount, source.Shorten(text)), "write how many pods the group has")
 		}

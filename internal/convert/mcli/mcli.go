@@ -195,7 +195,7 @@ func (m *run) compute(c *source.Map) {
 	if per == 0 {
 		world = nodes
 	}
-	if _, said := m.doc.Env["WORLD_SIZE"]; !said { // what Composer's launcher reads
+	if _, given := m.doc.Env["WORLD_SIZE"]; !given { // what Composer's launcher reads
 		m.world = strconv.Itoa(world)
 		m.doc.Env = source.Set(m.doc.Env, "WORLD_SIZE", m.world)
 	}

@@ -20,7 +20,7 @@ type mailEvent struct {
 
 // mailEvents are the words of --mail-type (slurm.schedmd.com/sbatch.html).
 func mailEvents() []mailEvent {
-	end := slices.DeleteFunc(spec.OnByDefault(), func(s string) bool { return spec.Told(s) != "" })
+	end := slices.DeleteFunc(spec.OnByDefault(), func(s string) bool { return spec.ConditionOf(s) != "" })
 	near := []string{string(lifecycle.DeadlineNear)}
 	return []mailEvent{
 		{word: "BEGIN", on: []string{"Running"}},

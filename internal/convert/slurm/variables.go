@@ -83,10 +83,10 @@ func Exported(doc *spec.Document, environ, at []string) []string {
 	var out []string
 	for _, kv := range environ {
 		name, _, _ := strings.Cut(kv, "=")
-		_, said := doc.Env[name]
+		_, given := doc.Env[name]
 		slurms := strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "SLURMD_") || strings.HasPrefix(name, "SRUN_")
 		switch {
-		case name == "", said, strings.ContainsRune(kv, 0), slices.Contains(notTheirs, name), strings.HasPrefix(name, "MUSTER_"):
+		case name == "", given, strings.ContainsRune(kv, 0), slices.Contains(notTheirs, name), strings.HasPrefix(name, "MUSTER_"):
 		case slurms && inJob, inTask && slices.Contains(ofATask, name):
 		case slices.ContainsFunc(doc.Secrets, func(s spec.SecretUse) bool { return s.Env == name }):
 		case all, slurms, slices.Contains(words, name):

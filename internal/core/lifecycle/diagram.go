@@ -54,12 +54,12 @@ func Diagram(d Dialect) Graph {
 	w := newWalker(t)
 	words := map[moment]string{}
 	word := func(m moment) string {
-		said, ok := words[m]
+		label, ok := words[m]
 		if !ok {
-			said = w.word(m)
-			words[m] = said
+			label = w.word(m)
+			words[m] = label
 		}
-		return said
+		return label
 	}
 	w.walk(func(c change) {
 		if from, to := word(c.from), word(c.to); from != to {

@@ -219,7 +219,7 @@ func TestEveryWordIsReached(t *testing.T) {
 }
 
 func TestUnknownDialectDrawsTheNativeMachine(t *testing.T) {
-	if Diagram("esperanto").DOT() != Diagram("").DOT() || Said("esperanto", "Running") != nil {
+	if Diagram("esperanto").DOT() != Diagram("").DOT() || Ways("esperanto", "Running") != nil {
 		t.Error("a dialect that does not exist has a machine of its own")
 	}
 }

@@ -81,7 +81,7 @@ const last = "(last)"
 type tongue struct {
 	words   []Word
 	rows    []row
-	aliases map[string]string // other spellings that Hear takes, lower case
+	aliases map[string]string // other spellings that PhasesOf takes, lower case
 	reason  func(View) string // nil: this platform gives none
 	own     []ownArrow        // what the platform's own documents draw or list
 }
@@ -114,7 +114,7 @@ func Say(d Dialect, v View) Word {
 }
 
 // say is Say for one platform, where a task says said.
-func (t *tongue) say(v View, said string) Word {
+func (t *tongue) say(v View, given string) Word {
 	r := t.match(v)
 	if r == nil {
 		return Word{Status: string(v.State.Phase), End: v.State.Phase.End()}
@@ -123,8 +123,8 @@ func (t *tongue) say(v View, said string) Word {
 		return t.sayLast(v)
 	}
 	w, status := t.word(r.say), r.say
-	if slices.Contains(r.tasks, pattern(said)) {
-		w, status = t.word(pattern(said)), said
+	if slices.Contains(r.tasks, pattern(given)) {
+		w, status = t.word(pattern(given)), given
 	}
 	w.Status = status
 	if t.reason != nil {
@@ -217,40 +217,40 @@ func Words(d Dialect) []Word {
 	return words
 }
 
-// Hear returns the phases in which d may say word, in the order of a normal
+// PhasesOf returns the phases in which d may say word, in the order of a normal
 // life; nil when the platform has no such word. Upper and lower case are the
 // same. Who filters by a word narrows by these phases first and then compares
 // what Say says.
-func Hear(d Dialect, word string) []Phase {
+func PhasesOf(d Dialect, word string) []Phase {
 	t := d.tongue()
 	if t == nil {
 		return nil
 	}
-	status := t.hear(word)
+	status := t.canonical(word)
 	if status == "" {
 		return nil
 	}
-	var heard []Phase
+	var matches []Phase
 	for _, p := range phases {
 		if t.mayBe(p.Phase, status) {
-			heard = append(heard, p.Phase)
+			matches = append(matches, p.Phase)
 		}
 	}
-	return heard
+	return matches
 }
 
-// Heard is the status of d that someone means by word, as d writes it; empty
+// Canonical is the status of d that someone means by word, as d writes it; empty
 // when the platform has no such word.
-func Heard(d Dialect, word string) string {
+func Canonical(d Dialect, word string) string {
 	t := d.tongue()
 	if t == nil {
 		return ""
 	}
-	return t.hear(word)
+	return t.canonical(word)
 }
 
-// hear finds the status that someone means; empty when there is none.
-func (t *tongue) hear(word string) string {
+// canonical finds the status that someone means; empty when there is none.
+func (t *tongue) canonical(word string) string {
 	word = strings.ToLower(strings.TrimSpace(word))
 	if s, ok := t.aliases[word]; ok {
 		return s

@@ -9,7 +9,7 @@ import (
 )
 
 // TestEveryDialectSpeaks looks at everything that a workload can be, in every
-// circumstance: what is said is in the vocabulary, and Hear knows the phase.
+// circumstance: what is said is in the vocabulary, and PhasesOf knows the phase.
 func TestEveryDialectSpeaks(t *testing.T) {
 	placements, _ := explore(ReasonOutOfMemory)
 	around := details()
@@ -33,13 +33,13 @@ func TestEveryDialectSpeaks(t *testing.T) {
 		if !slices.ContainsFunc(Words(h.d), func(w Word) bool { return w.Status == h.status }) {
 			t.Errorf("%s says %q in %s, which is not in its vocabulary", h.d, h.status, h.phase)
 		}
-		if !slices.Contains(Hear(h.d, h.status), h.phase) {
+		if !slices.Contains(PhasesOf(h.d, h.status), h.phase) {
 			t.Errorf("%s says %q in %s, and Hear does not know", h.d, h.status, h.phase)
 		}
 	}
 	for _, d := range Dialects() {
 		for _, w := range Words(d) {
-			for _, p := range Hear(d, w.Status) {
+			for _, p := range PhasesOf(d, w.Status) {
 				if !said[heard{d, w.Status, p}] {
 					t.Errorf("%s never says %q in %s, as Hear has it", d, w.Status, p)
 				}
@@ -147,7 +147,7 @@ func TestEndsAgree(t *testing.T) {
 // platform of Run:ai calls it deleted; what was deleted, they do.
 func TestDeletedIsWhatWasDeleted(t *testing.T) {
 	for _, d := range []Dialect{RunaiJob, RunaiWorkload} {
-		if got := joinPhases(Hear(d, "Deleted")); got != "Deleted" && got != "Deleting, Deleted" {
+		if got := joinPhases(PhasesOf(d, "Deleted")); got != "Deleted" && got != "Deleting, Deleted" {
 			t.Errorf("%s says Deleted of %s", d, got)
 		}
 	}
@@ -225,7 +225,7 @@ func TestHear(t *testing.T) {
 		{Mcli, "", ""},
 		{"esperanto", "Running", ""},
 	} {
-		if got := joinPhases(Hear(c.d, c.word)); got != c.want {
+		if got := joinPhases(PhasesOf(c.d, c.word)); got != c.want {
 			t.Errorf("%s hears %q as %q, want %q", c.d, c.word, got, c.want)
 		}
 	}

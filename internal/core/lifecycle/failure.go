@@ -54,8 +54,8 @@ var classes = map[Reason]FailureClass{
 
 // Classify reads the token by which a backend says how a task ended. It is read
 // once, where the observation arrives; after that the class decides.
-func Classify(said Reason) FailureClass {
-	if c, ok := classes[said]; ok {
+func Classify(reason Reason) FailureClass {
+	if c, ok := classes[reason]; ok {
 		return c
 	}
 	return FailureOther

@@ -38,6 +38,6 @@ func pageVocabulary(b *strings.Builder, d Dialect) {
 			number = fmt.Sprint(*w.Code)
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n",
-			w.Status, number, w.Color, yes(w.End), w.Resources, joinPhases(Hear(d, w.Status)), strings.Join(Said(d, w.Status), "; "))
+			w.Status, number, w.Color, yes(w.End), w.Resources, joinPhases(PhasesOf(d, w.Status)), strings.Join(Ways(d, w.Status), "; "))
 	}
 }

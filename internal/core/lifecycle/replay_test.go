@@ -118,7 +118,7 @@ func FuzzNext(f *testing.F) {
 			for _, d := range Dialects() {
 				v := View{Kind: Kinds()[int(data[2])%len(Kinds())], State: s, Prior: prior, BackendUnreachable: data[2] > 200}
 				v.Tasks = []TaskView{{State: "starting", Waiting: string(data[:min(16, len(data))])}}
-				if w := Say(d, v); len(Hear(d, w.Status)) == 0 {
+				if w := Say(d, v); len(PhasesOf(d, w.Status)) == 0 {
 					t.Fatalf("%s says %q of %+v, which is not in its vocabulary", d, w.Status, s)
 				}
 			}

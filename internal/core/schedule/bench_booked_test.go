@@ -85,5 +85,5 @@ func benchBooked(b *testing.B, n, reserve int) {
 		b.StartTimer()
 	}
 	b.ReportMetric(float64(placed)/float64(b.N), "placed/op")
-	b.ReportMetric(float64(len(st.Told)), "told")
+	b.ReportMetric(float64(len(st.Announced)), "told")
 }

@@ -115,8 +115,8 @@ func (o Origins) explain(errs codec.Errors) codec.Errors {
 		if p == nil {
 			continue
 		}
-		said := "it is said by " + p.String()
-		errs[i].Hint = cmp.Or(e.Hint, "say otherwise in the document") + " (" + said + ")"
+		hint := "it is said by " + p.String()
+		errs[i].Hint = cmp.Or(e.Hint, "say otherwise in the document") + " (" + hint + ")"
 	}
 	return errs
 }

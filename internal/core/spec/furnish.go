@@ -91,7 +91,7 @@ func (f *furnisher) volumes(i int, use DataUse, p *Piece) {
 func (f *furnisher) variables(i int, p *Piece) {
 	for _, name := range slices.Sorted(maps.Keys(p.Document.Env)) {
 		value := p.Document.Env[name]
-		if _, said := f.own[name]; said {
+		if _, given := f.own[name]; given {
 			continue
 		}
 		if was, twice := f.doc.Env[name]; twice && was != value {

@@ -122,9 +122,9 @@ func Address(s string) bool {
 	return true
 }
 
-// Told is what of a deadline, or a limit, a word asks to be told of; empty: it is
+// ConditionOf is what of a deadline, or a limit, a word asks to be told of; empty: it is
 // another word.
-func Told(word string) lifecycle.ConditionType {
+func ConditionOf(word string) lifecycle.ConditionType {
 	for _, t := range []lifecycle.ConditionType{lifecycle.DeadlineNear, lifecycle.DeadlineAtRisk, lifecycle.DeadlineMissed} {
 		if strings.EqualFold(word, string(t)) {
 			return t
@@ -134,10 +134,10 @@ func Told(word string) lifecycle.ConditionType {
 }
 
 // StatusKnown reports whether a workload can be told of by this word: a phase,
-// what Told knows, or a word of a dialect, whose name may stand before it and a
+// what ConditionOf knows, or a word of a dialect, whose name may stand before it and a
 // colon. Upper and lower case are the same.
 func StatusKnown(word string) bool {
-	if Told(word) != "" {
+	if ConditionOf(word) != "" {
 		return true
 	}
 	if _, ok := NativeStatus(word); ok {
@@ -167,7 +167,7 @@ func StatusDialects(word string) map[lifecycle.Dialect]string {
 		if named && !strings.EqualFold(name, string(d)) {
 			continue
 		}
-		if status := lifecycle.Heard(d, bare); status != "" {
+		if status := lifecycle.Canonical(d, bare); status != "" {
 			found[d] = status
 		}
 	}

@@ -26,7 +26,7 @@ func EndWithin(tx *draft.Tx, d *draft.Draft, in lifecycle.Input, actor string, w
 	if d.W.Phase != lifecycle.Terminating {
 		return nil
 	}
-	d.Calm()
+	d.ClearConditions()
 	d.W.EndGrace = 0
 	g := d.W.Grace()
 	if within != nil {

@@ -104,7 +104,7 @@ func (e *State) Reindex() {
 	e.Tree = func(id core.ProjectID) (core.Project, bool) { p, ok := e.Projects[id]; return p, ok }
 	e.Usage = map[core.NodeID]*Usage{}
 	e.Held = map[core.WorkloadID]struct{}{}
-	e.Timers, e.Instants, e.Past.Told = nil, instants{past: e.Instants.past}, time.Time{}
+	e.Timers, e.Instants, e.Past.PassedAt = nil, instants{past: e.Instants.past}, time.Time{}
 	e.Wanting, e.Awaited = map[core.WorkloadID]struct{}{}, awaitedBy{}
 	e.Dirty = true
 	for _, en := range e.Live {

@@ -102,16 +102,16 @@ func (tx *Tx) notify(d *Draft) {
 	}
 	n := notices{d: d, user: d.W.User, now: tx.Now, seen: map[string]bool{}, words: map[lifecycle.Dialect][2]string{}}
 	for i := range d.W.Spec.Notifications {
-		n.tell(d.W.Spec.Notifications[i])
+		n.deliver(d.W.Spec.Notifications[i])
 	}
 	for _, s := range mine {
 		if !s.Everyone && s.Watches(d.W, nil) {
-			n.tell(s.Notification)
+			n.deliver(s.Notification)
 		}
 	}
 	for _, s := range others {
 		n.user = s.User // whose secrets open it, and who sees what became of it
-		n.tell(s.Notification)
+		n.deliver(s.Notification)
 	}
 	tx.Notified.Deliveries = append(tx.Notified.Deliveries, n.inOrder()...)
 }
@@ -143,20 +143,20 @@ func (n *notices) inOrder() (all []core.Delivery) {
 	return all
 }
 
-func (n *notices) tell(to spec.Notification) {
+func (n *notices) deliver(to spec.Notification) {
 	on := to.On
 	if len(on) == 0 {
 		on = spec.OnByDefault()
 	}
 	to.On = nil
 	for _, word := range on {
-		switch what := spec.Told(word); what {
+		switch what := spec.ConditionOf(word); what {
 		case "":
 		case lifecycle.DeadlineNear:
 			n.near(to, word)
 			continue
 		default:
-			n.told(to, word, what)
+			n.deliverCondition(to, word, what)
 			continue
 		}
 		if p, ok := spec.NativeStatus(word); ok {
@@ -168,17 +168,17 @@ func (n *notices) tell(to spec.Notification) {
 			continue
 		}
 		for dialect, status := range spec.StatusDialects(word) {
-			if said := n.said(dialect); said[0] != said[1] && said[1] == status {
+			if words := n.statusWords(dialect); words[0] != words[1] && words[1] == status {
 				n.add(to, word, len(n.d.Trail)-1)
 			}
 		}
 	}
 }
 
-// said is what a dialect says of the workload before and after.
-func (n *notices) said(d lifecycle.Dialect) [2]string {
-	if said, ok := n.words[d]; ok {
-		return said
+// statusWords is what a dialect says of the workload before and after.
+func (n *notices) statusWords(d lifecycle.Dialect) [2]string {
+	if words, ok := n.words[d]; ok {
+		return words
 	}
 	status := func(w *core.Workload, tasks map[int]*core.Task) string {
 		flat := make([]core.Task, 0, len(tasks))
@@ -187,12 +187,12 @@ func (n *notices) said(d lifecycle.Dialect) [2]string {
 		}
 		return lifecycle.Say(d, workload.View(w, flat, nil)).Status
 	}
-	said := [2]string{1: status(n.d.W, n.d.Tasks)}
+	words := [2]string{1: status(n.d.W, n.d.Tasks)}
 	if was := n.d.Was; was != nil {
-		said[0] = status(was, n.d.wasTasks)
+		words[0] = status(was, n.d.wasTasks)
 	}
-	n.words[d] = said
-	return said
+	n.words[d] = words
+	return words
 }
 
 // add makes a delivery of a step, or of what is now where step is negative.

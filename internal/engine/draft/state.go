@@ -108,15 +108,15 @@ type Records struct {
 // Fleet is what backends have said since the server began; they say it anew to the
 // next one.
 type Fleet struct {
-	Reported map[core.NodeID]core.Node // as their backends say
-	Departed map[core.NodeID]struct{}  // of reported: those that no backend has any more, and on which something is held
-	Nodes    map[core.NodeID]core.Node // reported, with their settings and pools
-	Complete bool                      // every node is known on which something is held
-	Cut      map[string]Silence        // backends that do not answer
-	Heard    map[string]bool           // backends that have answered, and not been cut off since
-	Begun    time.Time                 // of the first command
-	Claims   claims
-	Strays   map[core.TaskID]Stray // that were told to end
+	Reported  map[core.NodeID]core.Node // as their backends say
+	Departed  map[core.NodeID]struct{}  // of reported: those that no backend has any more, and on which something is held
+	Nodes     map[core.NodeID]core.Node // reported, with their settings and pools
+	Complete  bool                      // every node is known on which something is held
+	Cut       map[string]Silence        // backends that do not answer
+	Connected map[string]bool           // backends that have answered, and not been cut off since
+	Begun     time.Time                 // of the first command
+	Claims    claims
+	Strays    map[core.TaskID]Stray // that were told to end
 }
 
 // Indexes follow from records and fleet: Reindex makes them anew, Index and Unindex
@@ -252,7 +252,7 @@ func Load(ctx context.Context, d Deps, publish func([]Change)) (*State, error) {
 		D: d,
 		Fleet: Fleet{
 			Reported: map[core.NodeID]core.Node{}, Departed: map[core.NodeID]struct{}{}, Nodes: map[core.NodeID]core.Node{},
-			Cut: map[string]Silence{}, Heard: map[string]bool{}, Claims: newClaims(), Strays: map[core.TaskID]Stray{},
+			Cut: map[string]Silence{}, Connected: map[string]bool{}, Claims: newClaims(), Strays: map[core.TaskID]Stray{},
 		},
 		Planning: Planning{Renewed: map[core.NodeID]struct{}{}, shunned: map[core.WorkloadID]bool{}},
 		Experience: Experience{
@@ -357,11 +357,11 @@ type Past struct {
 type past struct {
 	Of   map[PastKey]*quota.Usage
 	Read bool // from the store, for the time before
-	// tried is when that was last tried in vain: it is a walk over all tasks.
+	// Tried is when that was last tried in vain: it is a walk over all tasks.
 	Tried time.Time
-	// told is when the scheduler was last told: shares change slowly. Zero: it
+	// PassedAt is when the scheduler was last given them: shares change slowly. Zero: it
 	// has forgotten.
-	Told time.Time
+	PassedAt time.Time
 }
 
 // PastKey is a queue in a pool.

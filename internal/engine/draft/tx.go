@@ -51,7 +51,7 @@ type Draft struct {
 	Was      *core.Workload
 	wasTasks map[int]*core.Task
 	Near     *decide.End // that it is warned of
-	told     []telling
+	facts    []telling
 	Touched  bool // there is something to write
 	Edited   bool // its document too
 	Quiet    bool // nothing has changed but what is said of it beside its phase
@@ -268,8 +268,8 @@ func (d *Draft) Fact(t lifecycle.ConditionType, on bool, now time.Time, cause li
 	d.Condition(core.Condition{Type: t, Cause: cause, Reason: string(cause), Message: message, Since: now}, on)
 }
 
-// Calm clears the conditions that are about work going on.
-func (d *Draft) Calm() {
+// ClearConditions clears the conditions that are about work going on.
+func (d *Draft) ClearConditions() {
 	d.W.Conditions = slices.DeleteFunc(d.W.Conditions, func(c core.Condition) bool {
 		return c.Type != lifecycle.Unreachable && c.Cause != lifecycle.StuckEnding
 	})

@@ -212,9 +212,9 @@ func (tx *Tx) DeadlineWake(w *core.Workload) time.Time {
 	return d.At
 }
 
-// Tell has whoever asked for it told of something that is no phase.
-func (d *Draft) Tell(what lifecycle.ConditionType, message string) {
-	d.told = append(d.told, telling{what, message})
+// Notify has whoever asked for it told of something that is no phase.
+func (d *Draft) Notify(what lifecycle.ConditionType, message string) {
+	d.facts = append(d.facts, telling{what, message})
 }
 
 // telling is a notification of something that is no phase.
@@ -223,9 +223,9 @@ type telling struct {
 	message string
 }
 
-// told makes deliveries of what has happened of that name.
-func (n *notices) told(to spec.Notification, on string, what lifecycle.ConditionType) {
-	for i, t := range n.d.told {
+// deliverCondition makes deliveries of what has happened of that name.
+func (n *notices) deliverCondition(to spec.Notification, on string, what lifecycle.ConditionType) {
+	for i, t := range n.d.facts {
 		if t.what != what {
 			continue
 		}

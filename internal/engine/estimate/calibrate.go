@@ -170,11 +170,11 @@ func massBefore(sorted []weighed, n int) float64 {
 	return sum
 }
 
-// Said is an estimate that somebody was told.
-type Said struct {
+// Estimate is an estimate that somebody was told.
+type Estimate struct {
 	At      int64 // unix ms
 	Raw     forecast.Span
-	Told    forecast.Span
+	Shown   forecast.Span
 	Classes []likeness
 }
 

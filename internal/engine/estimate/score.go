@@ -30,18 +30,18 @@ const ScoreLeast = 10
 // score compares what was said with what came. The first word counts: whoever
 // asks again just before the start is told nothing that is hard to tell.
 type score struct {
-	mu     sync.Mutex
-	open   map[core.WorkloadID]Said
-	total  Score
-	past   misses
-	widths []time.Duration // of the last ranges
-	waits  []time.Duration
-	told   map[core.WorkloadID]told
-	Off    func(time.Duration) // is told how far off each was; nil: nobody is
+	mu        sync.Mutex
+	open      map[core.WorkloadID]Estimate
+	total     Score
+	past      misses
+	widths    []time.Duration // of the last ranges
+	waits     []time.Duration
+	estimates map[core.WorkloadID]estimated
+	Off       func(time.Duration) // is told how far off each was; nil: nobody is
 }
 
 func newScore() score {
-	return score{open: map[core.WorkloadID]Said{}, past: misses{}, told: map[core.WorkloadID]told{}}
+	return score{open: map[core.WorkloadID]Estimate{}, past: misses{}, estimates: map[core.WorkloadID]estimated{}}
 }
 
 // Bounds of what is remembered: estimates that are open, and ranges for their
@@ -74,9 +74,9 @@ func (s *score) overdue(now int64) misses {
 	return out
 }
 
-// Said remembers what was told of a workload that waits.
-func (s *score) Said(id core.WorkloadID, e Said) {
-	if e.Told.Early == 0 || e.Told.Late == 0 {
+// Track remembers what was told of a workload that waits.
+func (s *score) Track(id core.WorkloadID, e Estimate) {
+	if e.Shown.Early == 0 || e.Shown.Late == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -92,7 +92,7 @@ func (s *score) saw(t *core.Transition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.To != lifecycle.Queued {
-		delete(s.told, t.Workload)
+		delete(s.estimates, t.Workload)
 	}
 	e, ok := s.open[t.Workload]
 	if !ok || t.To.InQueue() {
@@ -104,12 +104,12 @@ func (s *score) saw(t *core.Transition) {
 	}
 	at := t.At.UnixMilli()
 	if s.Off != nil {
-		s.Off(time.Duration(at-(e.Told.Early+(e.Told.Late-e.Told.Early)/2)) * time.Millisecond)
+		s.Off(time.Duration(at-(e.Shown.Early+(e.Shown.Late-e.Shown.Early)/2)) * time.Millisecond)
 	}
 	switch slack := marginOf.Milliseconds(); {
-	case at < e.Told.Early-slack:
+	case at < e.Shown.Early-slack:
 		s.total.Early++
-	case at > e.Told.Late+slack:
+	case at > e.Shown.Late+slack:
 		s.total.Late++
 	default:
 		s.total.Inside++
@@ -121,7 +121,7 @@ func (s *score) saw(t *core.Transition) {
 		all = append(all, time.Duration(ms)*time.Millisecond)
 		return all[max(0, len(all)-widthsKept):]
 	}
-	s.widths, s.waits = keep(s.widths, e.Told.Late-e.Told.Early), keep(s.waits, at-e.At)
+	s.widths, s.waits = keep(s.widths, e.Shown.Late-e.Shown.Early), keep(s.waits, at-e.At)
 }
 
 func (s *score) Read() Score {
@@ -139,28 +139,28 @@ func median(all []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(all))[len(all)/2]
 }
 
-// told is the last word on when a workload starts.
-type told struct {
+// estimated is the last word on when a workload starts.
+type estimated struct {
 	at   int64 // unix ms
 	span forecast.Span
 }
 
-// Tell remembers the last word, so that whoever asks next, be it for a list, is
+// Remember remembers the last word, so that whoever asks next, be it for a list, is
 // told the same.
-func (s *score) Tell(id core.WorkloadID, now int64, span forecast.Span) {
+func (s *score) Remember(id core.WorkloadID, now int64, span forecast.Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if was := s.told[id]; span == (forecast.Span{}) && was.at > now-WordHolds.Milliseconds() {
+	if was := s.estimates[id]; span == (forecast.Span{}) && was.at > now-WordHolds.Milliseconds() {
 		return // one who was asked for alone knows more
 	}
-	s.told[id] = told{now, span}
+	s.estimates[id] = estimated{now, span}
 }
 
 // LastWord is what was told of a workload, if that is new enough.
 func (s *score) LastWord(id core.WorkloadID, since int64) (forecast.Span, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.told[id]
+	t, ok := s.estimates[id]
 	return t.span, ok && t.at >= since
 }
 

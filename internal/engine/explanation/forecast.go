@@ -47,8 +47,8 @@ func (s *Study) foresee(spans map[core.WorkloadID]forecast.Span) map[core.Worklo
 		if out[id] = span; s.dry {
 			continue
 		}
-		s.in.Score.Said(id, estimate.Said{At: now, Raw: raw, Told: span, Classes: classes})
-		s.in.Score.Tell(id, now, span)
+		s.in.Score.Track(id, estimate.Estimate{At: now, Raw: raw, Shown: span, Classes: classes})
+		s.in.Score.Remember(id, now, span)
 	}
 	return out
 }

@@ -242,7 +242,7 @@ func (s *Study) foretell(y *Why) {
 		s.agree(&y.Forecast, s.foresee(spans))
 	}
 	if !s.dry {
-		s.in.Score.Tell(id, now, y.Forecast.Span)
+		s.in.Score.Remember(id, now, y.Forecast.Span)
 	}
 	for _, a := range y.Ahead {
 		n := s.Related(a)

@@ -227,7 +227,7 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 		if segment, size, ok := workload.SegmentOf(w, t.ID.Index); ok {
 			m["MUSTER_SEGMENT"], m["MUSTER_SEGMENT_SIZE"] = strconv.Itoa(segment), strconv.Itoa(size)
 		}
-		if len(g.all) > 0 && toldAddresses(w.Spec, len(g.all)) {
+		if len(g.all) > 0 && wantsAddresses(w.Spec, len(g.all)) {
 			m["MUSTER_TASK_ADDRESSES"] = addresses(g)
 		}
 		frameworkEnv(m, w, t, g)
@@ -263,8 +263,8 @@ func environment(w *core.Workload, t *core.Task, g gang) []string {
 // cluster a gang of 512 would be 13 MB of pods.
 const mostAddresses = 64
 
-// toldAddresses is whether the tasks of a gang of n are told where all are.
-func toldAddresses(d *spec.Document, n int) bool {
+// wantsAddresses is whether the tasks of a gang of n are told where all are.
+func wantsAddresses(d *spec.Document, n int) bool {
 	return n <= mostAddresses || d.Mentions("MUSTER_TASK_ADDRESSES")
 }
 

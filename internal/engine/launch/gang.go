@@ -50,7 +50,7 @@ func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 		}
 	}
 	slurm, f := w.Spec.Slurm != nil, w.Spec.Framework
-	if (f == "env" || f == "") && !slurm && !toldAddresses(w.Spec, size) {
+	if (f == "env" || f == "") && !slurm && !wantsAddresses(w.Spec, size) {
 		return g
 	}
 	g.all = make([]endpoint, size)

@@ -220,8 +220,8 @@ func editPool(tx *draft.Tx, e Edit, out *Edited) error {
 func editNode(tx *draft.Tx, e Edit, out *Edited) error {
 	id := core.NodeID(e.Name)
 	reported, there := tx.State.Reported[id]
-	_, said := tx.State.Settings[id]
-	if !there && !said {
+	_, given := tx.State.Settings[id]
+	if !there && !given {
 		return &draft.Error{Code: draft.CodeNotFound, Message: fmt.Sprintf("node %q does not exist", e.Name), Hint: "muster node list shows all"}
 	}
 	was := tx.Setting(id)

@@ -80,8 +80,8 @@ func renew(tx *draft.Tx) {
 	e := tx.State
 	e.Sched, e.Bare, e.Stale, e.Regroup = e.NewState(), explain.Bare(nil), true, true
 	Sync(tx)
-	e.Past.Told = time.Time{}
-	TellPast(tx)
+	e.Past.PassedAt = time.Time{}
+	PassUsage(tx)
 }
 
 // Explain asks the scheduler why a workload waits.

@@ -90,14 +90,14 @@ func accounts(tx *draft.Tx, id core.ProjectID, pool string) []draft.PastKey {
 	return all
 }
 
-// TellPast tells the scheduler what queues have had, now and then. The scheduler
+// PassUsage tells the scheduler what queues have had, now and then. The scheduler
 // must know its queues and nodes.
-func TellPast(tx *draft.Tx) {
+func PassUsage(tx *draft.Tx) {
 	e := tx.State
-	if e.D.Policy.K == 0 || !e.Past.Read || tx.Now.Sub(e.Past.Told) < pastEvery && !e.Past.Told.IsZero() {
+	if e.D.Policy.K == 0 || !e.Past.Read || tx.Now.Sub(e.Past.PassedAt) < pastEvery && !e.Past.PassedAt.IsZero() {
 		return
 	}
-	e.Past.Told = tx.Now
+	e.Past.PassedAt = tx.Now
 	e.Sched.Holding(func(pool string, queue core.ProjectID, _, of quota.Amounts) {
 		if u := e.Past.Of[draft.PastKey{Pool: pool, Queue: queue}]; u != nil {
 			e.Sched.SetUsage(pool, queue, u.Share(tx.Now, of))

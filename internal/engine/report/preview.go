@@ -40,7 +40,7 @@ type PreviewStudy struct {
 func PreviewOf(edits []organisation.Edit) draft.Command[*PreviewStudy] {
 	return func(tx *draft.Tx) (*PreviewStudy, error) {
 		planner.Sync(tx)
-		planner.TellPast(tx)
+		planner.PassUsage(tx)
 		now := tx.Now.UnixMilli()
 		s := &PreviewStudy{out: Preview{At: tx.Now, Before: standings(tx)}, names: map[core.WorkloadID]explanation.RelatedWorkload{}, Failed: tx.State.Failed}
 		s.Before = tx.State.Sched.Copy(now, tx.State.Work)
@@ -76,8 +76,8 @@ func copyWith(tx *draft.Tx, of *state.Copy) *state.Copy {
 	for i := range c.Queues {
 		q := &c.Queues[i]
 		for _, p := range c.Pools {
-			own, said := q.Shares[p.Name]
-			if !said {
+			own, given := q.Shares[p.Name]
+			if !given {
 				own = q.Default
 			}
 			own.Usage = past[q.ID][p.Name].Usage

@@ -39,7 +39,7 @@ func Standings() draft.Command[[]Standing] {
 	return func(tx *draft.Tx) ([]Standing, error) {
 		out := standings(tx)
 		planner.Sync(tx)
-		planner.TellPast(tx)
+		planner.PassUsage(tx)
 		for i := range out {
 			out[i].Fair = fair(tx.State.Sched, out[i].Pool, out[i].Project.ID)
 		}

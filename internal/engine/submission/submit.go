@@ -173,7 +173,7 @@ func remembered(tx *draft.Tx, s Submission) (*core.Workload, error) {
 	return w, nil
 }
 
-// nameOf settles the name: as given where it is free, generated otherwise.
+// nameOf decides the name: as given where it is free, generated otherwise.
 func nameOf(tx *draft.Tx, doc *spec.Document) error {
 	if doc.Name != "" {
 		taken, err := tx.Taken(draft.FullName{Project: core.ProjectID(doc.Project), Name: doc.Name})

@@ -128,9 +128,9 @@ func (c *boundConn) Close() error {
 	return c.Conn.Close()
 }
 
-// HeardOf follows which connections are silent: those on which nothing has been
+// Track follows which connections are silent: those on which nothing has been
 // asked yet, or nothing is any more.
-func HeardOf(conn net.Conn, state http.ConnState) {
+func Track(conn net.Conn, state http.ConnState) {
 	c, ok := conn.(*boundConn)
 	if !ok {
 		return

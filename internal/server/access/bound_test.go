@@ -19,7 +19,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	}
 	b := newBound(inner, most)
 	answering, going := make(chan struct{}), make(chan struct{})
-	hs := &http.Server{ConnState: HeardOf, ReadHeaderTimeout: time.Hour, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	hs := &http.Server{ConnState: Track, ReadHeaderTimeout: time.Hour, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
 			close(answering)
 			<-going

@@ -177,7 +177,7 @@ func (s *routes) errorOf(ctx context.Context, t *core.Task) *api.FirstError {
 	if f == nil {
 		return killedFor(t)
 	}
-	e := told(t, string(f.Kind), f.Title, f.Kind.Hint())
+	e := fromFailure(t, string(f.Kind), f.Title, f.Kind.Hint())
 	e.Excerpt, e.Line, e.Echo = f.Excerpt, f.Line, f.Echo
 	if at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(begun)); err == nil && at.Year() > 1 {
 		v := api.Time(at)
@@ -206,10 +206,10 @@ func killedFor(t *core.Task) *api.FirstError {
 	if t.Reason != "OutOfMemory" {
 		return nil
 	}
-	return told(t, string(firsterror.OutOfMemory), cmp.Or(t.Message, "it used more memory than it may"), firsterror.OutOfMemory.Hint())
+	return fromFailure(t, string(firsterror.OutOfMemory), cmp.Or(t.Message, "it used more memory than it may"), firsterror.OutOfMemory.Hint())
 }
 
-func told(t *core.Task, kind, title, hint string) *api.FirstError {
+func fromFailure(t *core.Task, kind, title, hint string) *api.FirstError {
 	shown := wire.Task(t)
 	return &api.FirstError{
 		Kind: kind, Title: title, Hint: hint, Excerpt: []string{}, Attempt: t.ID.Attempt, Task: t.ID.Index, Role: t.Role, Node: string(t.Node),
@@ -233,16 +233,16 @@ func (s *routes) endOf(ctx context.Context, a core.Attempt, tasks []core.Task) *
 			continue
 		}
 		if e, ok := ends[t.Reason]; ok {
-			return told(t, e.kind, cmp.Or(t.Message, a.Message, t.Reason), e.hint)
+			return fromFailure(t, e.kind, cmp.Or(t.Message, a.Message, t.Reason), e.hint)
 		}
 		var out *api.FirstError
 		switch {
 		case t.Signal > 0:
-			out = told(t, string(firsterror.Signal), fmt.Sprintf("signal %d ended it", t.Signal), firsterror.Signal.Hint())
+			out = fromFailure(t, string(firsterror.Signal), fmt.Sprintf("signal %d ended it", t.Signal), firsterror.Signal.Hint())
 		case t.ExitCode != nil:
-			out = told(t, "exit code", fmt.Sprintf("its command ended with exit code %d", *t.ExitCode), "its last lines may tell why")
+			out = fromFailure(t, "exit code", fmt.Sprintf("its command ended with exit code %d", *t.ExitCode), "its last lines may tell why")
 		default:
-			out = told(t, cmp.Or(t.Reason, "failed"), cmp.Or(t.Message, a.Message, "it failed"), "")
+			out = fromFailure(t, cmp.Or(t.Reason, "failed"), cmp.Or(t.Message, a.Message, "it failed"), "")
 		}
 		out.Excerpt = s.lastOf(ctx, t)
 		if strings.Contains(strings.ToLower(strings.Join(out.Excerpt, "\n")), "no space left on device") {

@@ -104,7 +104,7 @@ func (s *routes) usage(ctx context.Context, in *usageInput) (*struct{ Body api.U
 			return true
 		})
 		if err == nil {
-			err = lookFor.tell(ctx, func(u core.Use, idle, lost float64) {
+			err = lookFor.sum(ctx, func(u core.Use, idle, lost float64) {
 				g := &groups.group(u, bucket).usage
 				g.Idle, g.Lost = g.Idle+idle, g.Lost+lost
 				out.Body.Idle, out.Body.Lost = out.Body.Idle+idle, out.Body.Lost+lost

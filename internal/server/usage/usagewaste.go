@@ -45,8 +45,8 @@ func (x *waste) note(u core.Use) {
 	}
 }
 
-// tell tells of what was noted since the last time.
-func (x *waste) tell(ctx context.Context, each func(u core.Use, idle, lost float64)) error {
+// sum tells of what was noted since the last time.
+func (x *waste) sum(ctx context.Context, each func(u core.Use, idle, lost float64)) error {
 	if x == nil {
 		return nil
 	}

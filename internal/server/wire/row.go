@@ -17,9 +17,9 @@ const rowNodes = 16
 // Row is a workload as a line of a list has it.
 func Row(p Parts) api.Row {
 	w := p.Workload
-	said, why := Words(p)
+	words, why := Words(p)
 	out := api.Row{
-		Words: said, WordReasons: why,
+		Words: words, WordReasons: why,
 		ID: string(w.ID), Number: w.Seq, Name: w.Name, Project: string(w.Project), Kind: string(w.Kind), Array: w.Spec.Array != nil, User: w.User, Labels: w.Spec.Labels,
 		Priority: int(w.Spec.Priority), Preemptible: *w.Spec.Preemptible,
 		Phase: string(w.Phase), Reason: string(w.Reason), Message: w.Message, Target: string(w.Target), Since: api.Time(w.PhaseAt),
@@ -78,23 +78,23 @@ func Whereabouts(w *core.Workload, tasks []core.Task) ([]string, int) {
 
 // Words are what each dialect says, and why where it says that, without codes
 // and colours: those belong to the word and are the same for every workload.
-func Words(p Parts) (said, why map[string]string) {
+func Words(p Parts) (words, why map[string]string) {
 	if n := len(p.Workload.Attempts); len(p.Tasks) == 0 && p.Workload.Phase == lifecycle.Failed && n > 0 && p.Workload.Attempts[n-1].ExitCode != nil {
 		// The code of whoever failed first stands for tasks that were not read.
 		p.Tasks = []core.Task{{State: core.TaskFailed, ExitCode: p.Workload.Attempts[n-1].ExitCode}}
 	}
 	v := workload.View(p.Workload, p.Tasks, p.Transitions)
-	said = make(map[string]string, len(lifecycle.Dialects()))
+	words = make(map[string]string, len(lifecycle.Dialects()))
 	for _, d := range lifecycle.Dialects() {
 		w := lifecycle.Say(d, v)
-		if said[string(d)] = w.Status; w.Reason != "" {
+		if words[string(d)] = w.Status; w.Reason != "" {
 			if why == nil {
 				why = map[string]string{}
 			}
 			why[string(d)] = w.Reason
 		}
 	}
-	return said, why
+	return words, why
 }
 
 // RowOfChange is a row as a change left it. Where the change carries only some of

@@ -31,12 +31,12 @@ func (s *routes) documentRoutes() {
 		RawBody []byte `contentType:"application/yaml" doc:"The workload document, YAML or JSON, finished or not"`
 	}) (*draftOutput, error) {
 		out := &draftOutput{}
-		said, err := codec.Said(in.RawBody)
+		written, err := codec.Written(in.RawBody)
 		if err != nil {
 			out.Body.Problem = problem.Of(s.Log, err)
 			return out, nil
 		}
-		out.Body.Document = said
+		out.Body.Document = written
 		sub, err := s.submission(ctx, request.AllProjects, "", in.RawBody, spec.Assets{})
 		if err != nil {
 			out.Body.Problem = problem.Of(s.Log, err)

@@ -31,7 +31,7 @@ func (s *routes) filtered(ctx context.Context, q store.Query, text string) ([]*c
 	asks := func(field string) bool {
 		return slices.ContainsFunc(terms, func(t filter.Term) bool { return t.Field == field })
 	}
-	where, said := asks("node"), asks("status")
+	where, status := asks("node"), asks("status")
 	q.Deleted = q.Deleted || filter.AsksDeleted(terms)
 	me, now, limit := access.User(ctx), s.Clock(), q.Limit
 	var found []*core.Workload
@@ -47,12 +47,12 @@ func (s *routes) filtered(ctx context.Context, q store.Query, text string) ([]*c
 					return nil, "", problem.Of(s.Log, err)
 				}
 			}
-			if said && wire.Leaves(w) {
+			if status && wire.Leaves(w) {
 				if p.Transitions, err = s.Store.Transitions(ctx, w.ID, 0, 0); err != nil {
 					return nil, "", problem.Of(s.Log, err)
 				}
 			}
-			if !filter.Matches(terms, filterRow(p, said), me, now) {
+			if !filter.Matches(terms, filterRow(p, status), me, now) {
 				continue
 			}
 			if found = append(found, w); len(found) == limit && (i < len(page.Items)-1 || page.Next > 0) {
@@ -66,7 +66,7 @@ func (s *routes) filtered(ctx context.Context, q store.Query, text string) ([]*c
 }
 
 // filterRow is what a filter looks at; said: what others call its phase too.
-func filterRow(p wire.Parts, said bool) filter.Row {
+func filterRow(p wire.Parts, status bool) filter.Row {
 	w := p.Workload
 	r := filter.Row{
 		ID: string(w.ID), Number: w.Seq, Name: w.Name, Project: string(w.Project), User: w.User, Kind: string(w.Kind), Phase: string(w.Phase), Reason: string(w.Reason),
@@ -77,7 +77,7 @@ func filterRow(p wire.Parts, said bool) filter.Row {
 	for _, c := range w.Conditions {
 		r.Conditions = append(r.Conditions, string(c.Type))
 	}
-	if said {
+	if status {
 		all, _ := wire.Words(p)
 		for _, word := range all {
 			r.Words = append(r.Words, word)

@@ -43,19 +43,19 @@ func (s *routes) selfRoutes() {
 		OperationID: "report", Method: http.MethodPost, Path: access.SelfPath + "/report", Summary: "Say how far the workload of the task that asks has come", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *struct{ Body api.Report }) (*struct{}, error) {
 		r := in.Body
-		return s.tell(ctx, submission.Told{Progress: &core.Progress{Step: r.Step, Total: r.Total, Metrics: r.Metrics, Message: r.Message, Task: r.Task}})
+		return s.report(ctx, submission.SelfReport{Progress: &core.Progress{Step: r.Step, Total: r.Total, Metrics: r.Metrics, Message: r.Message, Task: r.Task}})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "report-checkpoint", Method: http.MethodPost, Path: access.SelfPath + "/checkpoint", Summary: "Say from where the workload of the task that asks can go on", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *struct{ Body api.NewCheckpoint }) (*struct{}, error) {
-		return s.tell(ctx, submission.Told{Checkpoint: &core.Checkpoint{Path: in.Body.Path, Step: in.Body.Step}})
+		return s.report(ctx, submission.SelfReport{Checkpoint: &core.Checkpoint{Path: in.Body.Path, Step: in.Body.Step}})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "change-own-metadata", Method: http.MethodPatch, Path: access.SelfPath + "/metadata", Summary: "Merge into the metadata of the workload of the task that asks; null takes a key away", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *struct {
 		Body map[string]json.RawMessage `contentType:"application/merge-patch+json"`
 	}) (*struct{}, error) {
-		return s.tell(ctx, submission.Told{Metadata: in.Body})
+		return s.report(ctx, submission.SelfReport{Metadata: in.Body})
 	})
 	huma.Register(s.api, request.Matched(huma.Operation{
 		OperationID: "change-metadata", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}/metadata", Tags: []string{"workloads"},
@@ -65,7 +65,7 @@ func (s *routes) selfRoutes() {
 		Body map[string]json.RawMessage `contentType:"application/merge-patch+json"`
 	}) (*workloadOutput, error) {
 		return s.act(ctx, &in.Named, func(r draft.Ref) draft.Command[*core.Workload] {
-			return submission.Tell(submission.Told{Ref: r, Attempt: -1, Metadata: in.Body})
+			return submission.Note(submission.SelfReport{Ref: r, Attempt: -1, Metadata: in.Body})
 		})
 	})
 	huma.Register(s.api, request.Matched(huma.Operation{
@@ -96,13 +96,13 @@ func (s *routes) itself(ctx context.Context) (*access.TaskCaller, *core.Workload
 	return c, w, err
 }
 
-func (s *routes) tell(ctx context.Context, t submission.Told) (*struct{}, error) {
+func (s *routes) report(ctx context.Context, t submission.SelfReport) (*struct{}, error) {
 	c, _, err := s.itself(ctx)
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
 	t.Ref, t.Attempt = draft.Ref{ID: c.ID}, c.Attempt
-	if err := s.Control.Apply(ctx, submission.Tell(t)); err != nil {
+	if err := s.Control.Apply(ctx, submission.Note(t)); err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
 	return nil, nil

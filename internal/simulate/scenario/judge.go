@@ -114,7 +114,7 @@ func (c *Case) hints(tasks []TaskState) []string {
 			}
 		}
 	}
-	var said []string
+	var differences []string
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if a.task.Node != b.task.Node || a.task == b.task {
@@ -122,13 +122,13 @@ func (c *Case) hints(tasks []TaskState) []string {
 			}
 			meant, are := overlap(a.want, b.want), overlap(a.task.Groups, b.task.Groups)
 			if meant && !are {
-				said = append(said, fmt.Sprintf("tasks %s and %s were meant to share a device of %s", b.task.Name, a.task.Name, a.task.Node))
+				differences = append(differences, fmt.Sprintf("tasks %s and %s were meant to share a device of %s", b.task.Name, a.task.Name, a.task.Node))
 			} else if are && !meant {
-				said = append(said, fmt.Sprintf("tasks %s and %s were not meant to share a device of %s", b.task.Name, a.task.Name, a.task.Node))
+				differences = append(differences, fmt.Sprintf("tasks %s and %s were not meant to share a device of %s", b.task.Name, a.task.Name, a.task.Node))
 			}
 		}
 	}
-	return said
+	return differences
 }
 
 func overlap(a, b []string) bool {

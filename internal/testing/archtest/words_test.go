@@ -22,6 +22,13 @@ var field = map[string]string{
 	"pledge": "promise", "astray": "on an unknown node", "heed": "check dependencies, or honour", "taker": "resolver", "prospect": "preview", "resettle": "place again",
 }
 
+// vague are words of which each stood for many things as a name in the code. In
+// sentences they are words like others.
+var vague = map[string]string{
+	"settle": "reconcile, resolve, or choose", "settled": "resolved, or chosen", "tell": "report, notify, or announce", "told": "reported, notified, or announced",
+	"said": "text, message, given, or what it is", "hear": "parse, or receive", "heard": "parsed, or received", "heed": "honour", "calm": "faultless, or rate-limit", "welcome": "tolerates, or affinity",
+}
+
 // whole are terms in which such a word is the field's own.
 var whole = regexp.MustCompile(`(?i)(control|data)[ -]?planes?`)
 
@@ -47,6 +54,9 @@ func TestTheFieldsWordsAreUsed(t *testing.T) {
 		looked++
 		for word := range private(name, text) {
 			t.Errorf("%s says %s; the word here is %s", name, word, field[word])
+		}
+		for id, word := range vagueNames(name, text) {
+			t.Errorf("%s names something %s; say what it is: %s", name, id, vague[word])
 		}
 	}
 	if looked < 500 {
@@ -88,6 +98,31 @@ func private(name string, text []byte) map[string]bool {
 	}
 }
 
+// vagueNames are the names in a file of the product that have such a word in them.
+func vagueNames(name string, text []byte) map[string]string {
+	found := map[string]string{}
+	if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "testdata/") {
+		return found
+	}
+	var s scanner.Scanner
+	fset := token.NewFileSet()
+	s.Init(fset.AddFile(name, -1, len(text)), text, nil, 0)
+	for {
+		_, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return found
+		}
+		if tok != token.IDENT {
+			continue
+		}
+		for _, w := range humps(lit) {
+			if w = strings.ToLower(w); vague[w] != "" {
+				found[lit] = w
+			}
+		}
+	}
+}
+
 // humps are the words of an identifier: dialKeeper is dial and Keeper.
 func humps(s string) []string {
 	var out []string
@@ -98,6 +133,16 @@ func humps(s string) []string {
 		}
 	}
 	return append(out, s[from:])
+}
+
+func TestVagueNames(t *testing.T) {
+	src := []byte("package p\n\n// It is told what was said.\nvar told, nameToldOnce, soldier int\n")
+	if got := vagueNames("p.go", src); len(got) != 2 || got["told"] == "" || got["nameToldOnce"] == "" {
+		t.Errorf("found %v, want told and nameToldOnce", got)
+	}
+	if got := vagueNames("p_test.go", src); len(got) > 0 {
+		t.Errorf("found %v in a test", got)
+	}
 }
 
 func TestPrivateWords(t *testing.T) {

@@ -22,8 +22,8 @@ type Page struct {
 	target  string
 	session string
 
-	mu   sync.Mutex
-	told []string // what a page of ours never says: errors, refusals of the policy
+	mu         sync.Mutex
+	complaints []string // what a page of ours never says: errors, refusals of the policy
 }
 
 // NewPage opens an empty tab, in which nobody is logged in.
@@ -140,7 +140,7 @@ func (p *Page) happened(method string, params json.RawMessage) {
 	}
 	if what != "" {
 		p.mu.Lock()
-		p.told = append(p.told, what)
+		p.complaints = append(p.complaints, what)
 		p.mu.Unlock()
 	}
 }
@@ -150,7 +150,7 @@ func (p *Page) happened(method string, params json.RawMessage) {
 func (p *Page) Complaints() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]string(nil), p.told...)
+	return append([]string(nil), p.complaints...)
 }
 
 // Resize sets the size of the window, in pixels of the page.

@@ -70,7 +70,7 @@ func Start() (*Browser, error) {
 		// Each window would load pages of the browser's own, for an address bar that nobody sees.
 		"--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup", "about:blank")
 	cmd.Env = append(os.Environ(), "HOME="+dir)
-	said, err := cmd.StderrPipe()
+	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
@@ -80,7 +80,7 @@ func Start() (*Browser, error) {
 	}
 	b := &Browser{cmd: cmd, dir: dir, waiting: map[int]chan answer{}, pages: map[string]*Page{}}
 	b.ctx, b.end = context.WithCancel(context.Background())
-	url, err := address(said)
+	url, err := address(stderr)
 	if err == nil {
 		err = b.connect(url)
 	}
@@ -92,11 +92,11 @@ func Start() (*Browser, error) {
 }
 
 // address reads where the browser listens, and goes on reading what it says.
-func address(said io.Reader) (string, error) {
+func address(stderr io.Reader) (string, error) {
 	found, failed := make(chan string, 1), make(chan error, 1)
 	go func() {
 		var lines []string
-		sc := bufio.NewScanner(said)
+		sc := bufio.NewScanner(stderr)
 		for sc.Scan() {
 			if url, ok := strings.CutPrefix(sc.Text(), "DevTools listening on "); ok {
 				found <- url
@@ -107,7 +107,7 @@ func address(said io.Reader) (string, error) {
 		if sc.Err() != nil || len(found) == 0 {
 			failed <- fmt.Errorf("the browser ended: %s", strings.Join(lines, "; "))
 		}
-		_, _ = io.Copy(io.Discard, said)
+		_, _ = io.Copy(io.Discard, stderr)
 	}()
 	select {
 	case url := <-found:

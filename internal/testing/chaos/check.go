@@ -13,7 +13,7 @@ import (
 // of themselves, and with itself. It changes nothing and asks nobody.
 func Check(h *History) []Violation {
 	c := newChecker(h)
-	for _, check := range []func(){c.there, c.once, c.sequence, c.replayed, c.told, c.devices, c.books, c.codes, c.ends, c.wishes, c.late, c.logs, c.answers, c.faults} {
+	for _, check := range []func(){c.there, c.once, c.sequence, c.replayed, c.streams, c.devices, c.books, c.codes, c.ends, c.wishes, c.late, c.logs, c.answers, c.faults} {
 		check()
 	}
 	return append(slices.Clone(h.Seen), c.found...)

@@ -69,13 +69,13 @@ func same(a, b api.Transition) bool {
 	return a == b && at.Equal(bt)
 }
 
-// told: what somebody was told stays true.
-func (c *checker) told() {
+// streams: what somebody was told stays true.
+func (c *checker) streams() {
 	by := map[int64]api.Transition{}
 	for _, t := range c.Transitions {
 		by[t.Seq] = t
 	}
-	for seq, t := range c.Told {
+	for seq, t := range c.Streamed {
 		if kept, ok := by[seq]; !ok || !same(kept, t) || kept.Workload != t.Workload {
 			c.say(Forgotten, t.Workload, "event %d was told as %+v, and is %+v", seq, t, kept)
 		}
@@ -157,7 +157,7 @@ func (c *checker) wishes() {
 // had been told to start it, takes to do so; then it is told to end at once.
 const (
 	moment = 5 * time.Second
-	heard  = 2 * time.Second
+	delay  = 2 * time.Second
 )
 
 // late: no command begins once its stop or delete was answered, but for one that
@@ -175,7 +175,7 @@ func (c *checker) late() {
 					c.say(Late, run.String(), "%s began %v after the answer", e.Name, after)
 				}
 				end, spoke := c.last[run]
-				if took := end.At.sub(m.At); spoke && end.Code == 0 && !e.Deaf && took > heard+c.frozen(m.At, end.At) {
+				if took := end.At.sub(m.At); spoke && end.Code == 0 && !e.Deaf && took > delay+c.frozen(m.At, end.At) {
 					c.say(Late, run.String(), "%s began %v after the answer and ran to its end for %v", e.Name, after, took)
 				}
 			}
@@ -207,7 +207,7 @@ func (c *checker) frozen(from, to Tick) time.Duration {
 
 // faults: no program of ours panics, or says that it does not understand itself.
 func (c *checker) faults() {
-	for _, text := range c.Said {
+	for _, text := range c.Wrote {
 		for line := range strings.Lines(text) {
 			for _, bad := range []string{"panic:", "fatal error:", "DATA RACE", "does not fit the state", "recovered from a fault"} {
 				if strings.Contains(line, bad) {

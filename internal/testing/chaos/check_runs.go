@@ -28,21 +28,21 @@ func (c *checker) codes() {
 }
 
 func (c *checker) wrongCode(run Run, p placed, e *Entry) string {
-	said, spoke := c.last[run]
+	mark, spoke := c.last[run]
 	switch p.task.State {
 	case "succeeded":
 		switch {
 		case !spoke:
 			return "its command did not come to its end"
-		case said.Code != 0 || p.task.ExitCode == nil || *p.task.ExitCode != 0:
-			return fmt.Sprintf("its command ended with %d", said.Code)
+		case mark.Code != 0 || p.task.ExitCode == nil || *p.task.ExitCode != 0:
+			return fmt.Sprintf("its command ended with %d", mark.Code)
 		}
 	case "lost":
 		if !c.mayBeLost(p) {
 			return "its supervisor was there all the time, or the machine was restarted and it is not tried again"
 		}
 	case "failed":
-		return c.wrongFailure(run, p, e, said, spoke)
+		return c.wrongFailure(run, p, e, mark, spoke)
 	default:
 		if p.attempt.EndedAt != nil && p.task.PlacedAt != nil {
 			return "its attempt is over"
@@ -51,29 +51,29 @@ func (c *checker) wrongCode(run Run, p placed, e *Entry) string {
 	return ""
 }
 
-func (c *checker) wrongFailure(run Run, p placed, e *Entry, said Mark, spoke bool) string {
+func (c *checker) wrongFailure(run Run, p placed, e *Entry, mark Mark, spoke bool) string {
 	if p.task.ExitCode == nil {
-		told, _ := c.asked(p)
-		if len(c.starts[run]) == 0 || told && c.during(run, KillSupervisor, KillBoth, CutPower) {
+		wasAsked, _ := c.asked(p)
+		if len(c.starts[run]) == 0 || wasAsked && c.during(run, KillSupervisor, KillBoth, CutPower) {
 			return "" // who took over ended it while it was about to begin, and it may just have begun
 		}
 		return "its command ran, and nothing is known of its end"
 	}
 	code := *p.task.ExitCode
-	told, after := c.asked(p)
+	wasAsked, after := c.asked(p)
 	switch {
-	case spoke && code == said.Code:
+	case spoke && code == mark.Code:
 		return ""
 	case c.killed[run] && code == 137:
 		return ""
-	case told && code == 143:
+	case wasAsked && code == 143:
 		return "" // before it could say so
-	case told && code == 137 && (e.Deaf || len(c.starts[run]) == 0):
+	case wasAsked && code == 137 && (e.Deaf || len(c.starts[run]) == 0):
 		return "" // who never began need not be asked
-	case told && code == 137 && after >= deafness:
+	case wasAsked && code == 137 && after >= deafness:
 		return fmt.Sprintf("it was ended by force %v after it should have been told to end; a command that is told ends at once", after)
 	case spoke:
-		return fmt.Sprintf("its command ended with %d", said.Code)
+		return fmt.Sprintf("its command ended with %d", mark.Code)
 	default:
 		return "its command did not come to its end, and nobody has ended it so"
 	}
@@ -110,12 +110,12 @@ func (c *checker) mayBeLost(p placed) bool {
 		return false
 	}
 	from, to := time.Time(*p.task.PlacedAt), time.Time(*p.task.EndedAt)
-	told, _ := c.asked(p)
-	if told && len(c.starts[p.Run]) == 0 {
+	wasAsked, _ := c.asked(p)
+	if wasAsked && len(c.starts[p.Run]) == 0 {
 		return true // it was told to end before it began
 	}
 	return slices.ContainsFunc(c.Deeds, func(d Deed) bool {
-		if d.What == CutPower && p.task.Reason != string(lifecycle.ReasonNodeLost) && !told {
+		if d.What == CutPower && p.task.Reason != string(lifecycle.ReasonNodeLost) && !wasAsked {
 			return false // it ended with the machine, and that is known
 		}
 		return d.supervisorGone() && !d.To.Wall.Before(from) && !d.From.Wall.After(to)
@@ -187,29 +187,29 @@ func readPage(text string) page {
 
 func (c *checker) log(run Run, e *Entry) {
 	p := readPage(c.Logs[run])
-	said, spoke := c.last[run]
+	mark, spoke := c.last[run]
 	cut := c.cutAfter(run)
 	switch {
 	case p.wrong != "":
 		c.say(LogWrong, run.String(), "%s: %s", e.Name, p.wrong)
 	case c.killed[run]: // what wrote its lines may be what was killed
 	case c.full(run):
-		if len(p.gaps) > 0 || spoke && !p.atEnd && p.last < said.Lines-1 {
+		if len(p.gaps) > 0 || spoke && !p.atEnd && p.last < mark.Lines-1 {
 			c.fullLogs++
 		}
 	case len(p.gaps) > 0:
 		c.say(LogLost, run.String(), "%s: after line %d some are missing", e.Name, p.gaps[0])
 	case cut: // the kernel writes a log to the disk when it pleases
-		if spoke && !p.atEnd && p.last < said.Lines-1 {
+		if spoke && !p.atEnd && p.last < mark.Lines-1 {
 			c.cutLogs++
 		}
 	case len(p.notices) > 0 && !c.during(run, KillSupervisor, KillBoth, FillDisk, SealDisk):
 		c.say(LogLost, run.String(), "%s: %s, and nothing was done to its supervisor or the disk", e.Name, p.notices[0])
 	case p.atEnd, !spoke:
-	case said.Code == 143 && p.last < said.Lines-1, said.Code != 143 && p.last < said.Lines:
-		c.say(LogLost, run.String(), "%s: it printed %d lines, the log ends with line %d", e.Name, said.Lines, p.last)
-	case p.last > said.Lines+burst:
-		c.say(LogWrong, run.String(), "%s: it printed %d lines, the log has %d", e.Name, said.Lines, p.last)
+	case mark.Code == 143 && p.last < mark.Lines-1, mark.Code != 143 && p.last < mark.Lines:
+		c.say(LogLost, run.String(), "%s: it printed %d lines, the log ends with line %d", e.Name, mark.Lines, p.last)
+	case p.last > mark.Lines+burst:
+		c.say(LogWrong, run.String(), "%s: it printed %d lines, the log has %d", e.Name, mark.Lines, p.last)
 	}
 	c.lines += p.lines
 }

@@ -33,7 +33,7 @@ func (l *life) pass(w *api.Workload, from Tick, steps ...string) {
 		t := api.Transition{Seq: l.seq, At: *l.at(from + Tick(i)), From: w.Phase, Event: f[0], To: f[1], Target: f[2], Workload: w.ID}
 		w.Phase = t.To
 		l.h.Transitions = append(l.h.Transitions, t)
-		l.h.Told[t.Seq] = t
+		l.h.Streamed[t.Seq] = t
 		own := t
 		own.Workload = ""
 		w.Transitions = append(w.Transitions, own)
@@ -64,7 +64,7 @@ func (l *life) workload(name, device string, begin Tick) (*api.Workload, *Entry)
 // truthful is a history in which all is well: of one that completes, one that is
 // stopped, one that is deleted, one whose supervisor dies and whose log says so.
 func truthful() *History {
-	l := &life{zero: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), h: &History{Told: map[int64]api.Transition{}, Logs: map[Run]string{}, Charged: map[string]float64{}}}
+	l := &life{zero: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), h: &History{Streamed: map[int64]api.Transition{}, Logs: map[Run]string{}, Charged: map[string]float64{}}}
 	l.h.Workloads = make([]api.Workload, 0, 9) // pointers into it stay true
 	up := []string{"submit Submitted", "queue_open Queued", "reserve Reserved", "admit Starting", "all_ready Running"}
 	done := []string{"succeeded Terminating Completed", "release Completed"}
@@ -148,11 +148,11 @@ var forgeries = []struct {
 	{"the table knows no such event", Illegal, func(h *History) { h.Transitions[4].Event = "succeeded" }},
 	{"it is in another attempt", Illegal, func(h *History) { h.Transitions[6].Attempt = 1 }},
 	{"it is elsewhere than its history leads", Illegal, func(h *History) { h.Workloads[0].Phase = "Failed" }},
-	{"what was told is not kept", Forgotten, func(h *History) { h.Told[99] = api.Transition{Seq: 99, Workload: "id-done"} }},
+	{"what was told is not kept", Forgotten, func(h *History) { h.Streamed[99] = api.Transition{Seq: 99, Workload: "id-done"} }},
 	{"what was told was otherwise", Forgotten, func(h *History) {
-		t := h.Told[3]
+		t := h.Streamed[3]
 		t.Reason = "Other"
-		h.Told[3] = t
+		h.Streamed[3] = t
 	}},
 	{"a device is held by two", HeldTwice, func(h *History) { h.Workloads[1].Attempts[0].Tasks[0].Devices = []string{"a"} }},
 	{"a device is held by one and a half", HeldTwice, func(h *History) {
@@ -234,9 +234,9 @@ var forgeries = []struct {
 	}},
 	{"its delete is not carried out", NotEnded, func(h *History) { h.Workloads[2].Phase = "Completed" }},
 	{"no answer", Slow, func(h *History) { h.Answers = append(h.Answers, time.Hour) }},
-	{"a panic", Fault, func(h *History) { h.Said = []string{"all is well\npanic: runtime error\n"} }},
+	{"a panic", Fault, func(h *History) { h.Wrote = []string{"all is well\npanic: runtime error\n"} }},
 	{"an event that does not fit", Fault, func(h *History) {
-		h.Said = []string{`level=ERROR msg="observation does not fit the state" workload=x`}
+		h.Wrote = []string{`level=ERROR msg="observation does not fit the state" workload=x`}
 	}},
 }
 
@@ -290,7 +290,7 @@ func TestExcuses(t *testing.T) {
 			h.Deeds = append(h.Deeds, Deed{What: KillTask, Workload: done.Workload})
 			h.Workloads[0].Phase, h.Transitions[6].To = "Failed", "Failed"
 			h.Transitions[5].Event, h.Transitions[5].Target = "task_failed", "Failed"
-			h.Told = nil
+			h.Streamed = nil
 			h.Workloads[0].Transitions = slices.Clone(h.Transitions[:7])
 		},
 		"a task whose supervisor died is lost": func(h *History) { h.Workloads[3].Attempts[0].Tasks[0].State = "lost" },

@@ -18,12 +18,12 @@ type History struct {
 
 	Workloads   []api.Workload           // what the server says, the deleted too
 	Transitions []api.Transition         // all, in their order
-	Told        map[int64]api.Transition // those that it had told who watched
+	Streamed    map[int64]api.Transition // those that it had told who watched
 	Logs        map[Run]string
 	Charged     map[string]float64 // GPU-seconds by workload, as the usage report has them
 
-	Said []string    // what server and supervisor wrote to their logs
-	Seen []Violation // what was found on the way
+	Wrote []string    // what server and supervisor wrote to their logs
+	Seen  []Violation // what was found on the way
 }
 
 // Kind is what sort of promise was broken.

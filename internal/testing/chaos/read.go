@@ -23,7 +23,7 @@ import (
 // end reads all that the server has to tell, ends it, and looks for what is left.
 func (w *World) end(ctx context.Context) (*History, error) {
 	h := &History{
-		Entries: w.ledger.entries, Deeds: w.ledger.deeds, Answers: w.ledger.answers, Told: w.observer.told, Scans: w.observer.scans,
+		Entries: w.ledger.entries, Deeds: w.ledger.deeds, Answers: w.ledger.answers, Streamed: w.observer.streamed, Scans: w.observer.scans,
 		Logs: map[Run]string{}, Charged: map[string]float64{},
 	}
 	for _, read := range []func(context.Context, *History) error{w.workloads, w.transitions, w.logs, w.usage} {
@@ -46,7 +46,7 @@ func (w *World) end(ctx context.Context) (*History, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		h.Said = append(h.Said, string(data))
+		h.Wrote = append(h.Wrote, string(data))
 	}
 	data, err := os.ReadFile(w.evidence)
 	if err != nil {

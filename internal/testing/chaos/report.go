@@ -51,7 +51,7 @@ func Report(out io.Writer, h *History, found []Violation) {
 	for _, all := range c.starts {
 		starts += len(all)
 	}
-	row("command starts; transitions; of these told to a watcher", "%d; %d; %d", starts, len(h.Transitions), len(h.Told))
+	row("command starts; transitions; of these told to a watcher", "%d; %d; %d", starts, len(h.Transitions), len(h.Streamed))
 	row("logs compared; their lines", "%d; %d", len(h.Logs), c.lines)
 	if c.cutLogs > 0 {
 		row("logs whose end was not on the disk at a cut", "%d", c.cutLogs)

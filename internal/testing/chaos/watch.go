@@ -17,14 +17,14 @@ import (
 type observer struct {
 	w *World
 
-	mu    sync.Mutex
-	told  map[int64]api.Transition // by number
-	ended map[string]int           // attempts that have ended, by workload: all below
-	scans int
+	mu       sync.Mutex
+	streamed map[int64]api.Transition // by number
+	ended    map[string]int           // attempts that have ended, by workload: all below
+	scans    int
 }
 
 func newObserver(w *World) *observer {
-	return &observer{w: w, told: map[int64]api.Transition{}, ended: map[string]int{}}
+	return &observer{w: w, streamed: map[int64]api.Transition{}, ended: map[string]int{}}
 }
 
 // listen notes every transition that the server tells, from one server to the next.
@@ -47,7 +47,7 @@ func (o *observer) note(w *api.Workload) {
 	defer o.mu.Unlock()
 	for _, t := range w.Transitions {
 		t.Workload, t.Word = w.ID, ""
-		o.told[t.Seq] = t
+		o.streamed[t.Seq] = t
 	}
 	over := w.Attempt
 	if w.EndedAt != nil || w.Phase == "Deleted" || w.Phase == "Deleting" {

@@ -32,8 +32,8 @@ func serve(program string) (*served, error) {
 	}
 	s := &served{program: program, dir: dir, ended: make(chan error, 1)}
 	s.cmd = s.command(context.Background(), "server", "--fake-gpus", "64")
-	var said bytes.Buffer
-	s.cmd.Stdout, s.cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	s.cmd.Stdout, s.cmd.Stderr = &output, &output
 	if err := s.cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -47,11 +47,11 @@ func serve(program string) (*served, error) {
 		}
 		select {
 		case err := <-s.ended:
-			return nil, fmt.Errorf("the server has ended: %w\n%s", err, said.Bytes())
+			return nil, fmt.Errorf("the server has ended: %w\n%s", err, output.Bytes())
 		case <-time.After(50 * time.Millisecond):
 		}
 		if time.Now().After(end) {
-			return nil, errors.Join(fmt.Errorf("the server does not answer after %s\n%s", begun, said.Bytes()), s.end())
+			return nil, errors.Join(fmt.Errorf("the server does not answer after %s\n%s", begun, output.Bytes()), s.end())
 		}
 	}
 }

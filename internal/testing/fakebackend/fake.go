@@ -97,13 +97,13 @@ func (p *Backend) lock() (now time.Time, unlock func()) {
 	p.mu.Lock()
 	now = p.clock()
 	for _, t := range p.tasks {
-		p.settle(t, now)
+		p.advance(t, now)
 	}
 	return now, p.mu.Unlock
 }
 
-func (p *Backend) settle(t *task, now time.Time) {
-	if !t.settle(now) {
+func (p *Backend) advance(t *task, now time.Time) {
+	if !t.advance(now) {
 		return
 	}
 	log := p.logs[t.a.ID] // of a run before, where it was restarted in place
@@ -166,7 +166,7 @@ func (p *Backend) start(a backend.Assignment, now time.Time) {
 	if err != nil {
 		t.state = backend.Observation{ID: a.ID, State: core.TaskFailed, Reason: string(lifecycle.ReasonContainerCannot), Message: err.Error(), At: now}
 	}
-	p.settle(t, now)
+	p.advance(t, now)
 }
 
 func (t *task) lose(now time.Time) {
@@ -195,7 +195,7 @@ func (p *Backend) Stop(ctx context.Context, ids []core.TaskID, grace time.Durati
 		if at := now.Add(max(grace, 0)); t.force.IsZero() || at.Before(t.force) {
 			t.force = at
 		}
-		p.settle(t, now)
+		p.advance(t, now)
 	}
 	return nil
 }
@@ -221,14 +221,14 @@ func compare(a, b core.TaskID) int {
 
 // Watch implements backend.Backend.
 func (p *Backend) Watch(ctx context.Context, seen func([]backend.Observation)) error {
-	told := map[core.TaskID]backend.Observation{}
+	reported := map[core.TaskID]backend.Observation{}
 	for {
 		now, unlock := p.lock()
 		var news []backend.Observation
 		for _, id := range slices.SortedFunc(maps.Keys(p.tasks), compare) {
-			if o := p.tasks[id].state; told[id] != o {
+			if o := p.tasks[id].state; reported[id] != o {
 				news = append(news, o)
-				told[id] = o
+				reported[id] = o
 			}
 		}
 		wait := p.wait(now)

@@ -95,9 +95,9 @@ func (t *task) end() (at time.Time, how backend.Observation, ends bool) {
 	return at, how, ends
 }
 
-// settle brings the task's state up to now; began says that it has begun to run
+// advance brings the task's state up to now; began says that it has begun to run
 // since, and so has written its output.
-func (t *task) settle(now time.Time) (began bool) {
+func (t *task) advance(now time.Time) (began bool) {
 	if t.state.State.Ended() {
 		return false
 	}

@@ -79,8 +79,8 @@ func (p *process) order(o order) error {
 
 // explain adds what the process has said last.
 func (p *process) explain(err error) error {
-	said, _ := os.ReadFile(p.complaints)
-	if text := strings.TrimSpace(string(said)); text != "" {
+	output, _ := os.ReadFile(p.complaints)
+	if text := strings.TrimSpace(string(output)); text != "" {
 		return fmt.Errorf("%w: it said: %s", err, text[max(0, len(text)-2000):])
 	}
 	return err

@@ -58,12 +58,12 @@ func (w *World) soon(d time.Duration, run func()) {
 	})
 }
 
-// happens is true with that probability, and never in a calm world.
-func (w *World) happens(p float64) bool { return !w.calm && w.chance.Float64() < p }
+// happens is true with that probability, and never in a faultless world.
+func (w *World) happens(p float64) bool { return !w.faultless && w.chance.Float64() < p }
 
 // upTo is some time from 0 to most; mostly little.
 func (w *World) upTo(most time.Duration) time.Duration {
-	if w.calm {
+	if w.faultless {
 		return 0
 	}
 	f := w.chance.Float64()

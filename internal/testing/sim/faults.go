@@ -26,13 +26,13 @@ func (d *disk) Commit(ctx context.Context, term store.Term, b *store.Batch) (cor
 
 // storm lets faults happen until calmDown.
 func (w *World) storm() {
-	w.calm = false
+	w.faultless = false
 	fullUntil := w.now
 	w.disk.full = func() bool {
 		if w.happens(0.003) {
 			fullUntil = w.now.Add(w.upTo(20 * time.Second))
 		}
-		return !w.calm && (w.now.Before(fullUntil) || w.happens(0.01))
+		return !w.faultless && (w.now.Before(fullUntil) || w.happens(0.01))
 	}
 	w.trouble()
 }
@@ -40,7 +40,7 @@ func (w *World) storm() {
 // trouble makes one fault after another.
 func (w *World) trouble() {
 	w.after(time.Second+w.upTo(2*time.Minute), func() {
-		if w.calm {
+		if w.faultless {
 			return
 		}
 		l := w.links[w.chance.IntN(len(w.links))]
@@ -166,10 +166,10 @@ func (w *World) node(id core.NodeID, what string, change func(*link) error) {
 	w.fail("there is no node %q", id)
 }
 
-// calmDown ends all faults: nodes return, the server stays up.
-func (w *World) calmDown() {
+// stopFaults ends all faults: nodes return, the server stays up.
+func (w *World) stopFaults() {
 	w.trace.note(w.now, "calm")
-	w.calm = true
+	w.faultless = true
 	clear(w.signals.sick)
 	for _, l := range w.links {
 		for _, id := range sortedKeys(l.silent) {

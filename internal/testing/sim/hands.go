@@ -132,7 +132,7 @@ func (h *hands) result(c draft.Operation) draft.Work {
 // answer is what a webhook or a budget says.
 func (h *hands) answer() (submission.Answer, error) {
 	n := h.w.chance.IntN(20)
-	if h.w.calm && n >= 14 {
+	if h.w.faultless && n >= 14 {
 		n = 0 // sooner or later it decides
 	}
 	switch {

@@ -21,21 +21,21 @@ import (
 // link is what lies between the engine and one backend: actions on their way
 // there, observations on their way back.
 type link struct {
-	world   *World
-	backend *fakebackend.Backend
-	queue   []draft.Action
-	told    map[core.TaskID]backend.Observation // by the watch
-	paused  bool                                // a failed call is waited out
-	cut     bool                                // nothing gets through, either way
-	blamed  bool                                // the present server has been told so
-	silent  map[core.NodeID]*silence
+	world    *World
+	backend  *fakebackend.Backend
+	queue    []draft.Action
+	reported map[core.TaskID]backend.Observation // by the watch
+	paused   bool                                // a failed call is waited out
+	cut      bool                                // nothing gets through, either way
+	blamed   bool                                // the present server has been told so
+	silent   map[core.NodeID]*silence
 	// started is the environment that each task was last started with.
 	started map[core.TaskID][]string
 }
 
 // forget drops what a server that has ended had under way.
 func (l *link) forget() {
-	l.queue, l.told, l.paused, l.blamed = nil, map[core.TaskID]backend.Observation{}, false, false
+	l.queue, l.reported, l.paused, l.blamed = nil, map[core.TaskID]backend.Observation{}, false, false
 }
 
 // inventory is the command that tells the engine which nodes there are.
@@ -196,10 +196,10 @@ func (l *link) news() {
 		return
 	}
 	for _, o := range l.see() {
-		if l.told[o.ID] == o {
+		if l.reported[o.ID] == o {
 			continue
 		}
-		l.told[o.ID] = o
+		l.reported[o.ID] = o
 		if l.world.happens(0.1) {
 			continue
 		}

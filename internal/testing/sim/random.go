@@ -48,7 +48,7 @@ func random(seed uint64, record func(what string, v any)) (*World, error) {
 		}
 	}
 	w.RunUntil(w.now.Add(time.Duration(w.chance.Int64N(int64(5 * time.Minute)))).Truncate(time.Microsecond)) //nolint:errcheck // w.err
-	w.calmDown()
+	w.stopFaults()
 	w.RunUntil(w.now.Add(20 * time.Minute)) //nolint:errcheck // w.err
 	w.rested()
 	w.finish()
@@ -115,7 +115,7 @@ func (w *World) finish() {
 	}
 }
 
-// rested checks that in calm times nothing stands still where it must not.
+// rested checks that without faults nothing stands still where it must not.
 func (w *World) rested() {
 	if w.err != nil {
 		return
@@ -189,7 +189,7 @@ func (w *World) over() bool {
 	return true
 }
 
-// agree (I4): in calm times the engine and the backends see the same tasks in the
+// agree (I4): without faults the engine and the backends see the same tasks in the
 // same states. A task that the engine waits for and no backend has would be
 // waited for for ever.
 func (w *World) agree() {

@@ -75,7 +75,7 @@ func TestRandomWorlds(t *testing.T) {
 	}
 	t.Logf("deeds: %v", deeds)
 	for _, word := range []string{"FAILED with a reason", "STOPPED with a reason"} {
-		if !all.said[lifecycle.Mcli][word] {
+		if !all.seen[lifecycle.Mcli][word] {
 			t.Errorf("mcli has never said %s", word)
 		}
 	}
@@ -99,7 +99,7 @@ func everyWord(t *testing.T, all words) {
 	for _, d := range lifecycle.Dialects() {
 		for _, w := range lifecycle.Words(d) {
 			switch {
-			case all.said[d][w.Status]:
+			case all.seen[d][w.Status]:
 			case all.steps[d][w.Status]:
 				t.Logf("%s says %s only of steps that are over as soon as they are stored", d, w.Status)
 			default:

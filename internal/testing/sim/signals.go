@@ -163,7 +163,7 @@ func (l *link) cutOff(d time.Duration) {
 		if l.cut {
 			l.world.do(engine.Reach(l.backend.Name(), false, "no answer"))
 			l.blamed = true
-			l.told = map[core.TaskID]backend.Observation{}
+			l.reported = map[core.TaskID]backend.Observation{}
 		}
 	})
 	l.world.after(d, l.reconnect)

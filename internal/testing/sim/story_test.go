@@ -178,7 +178,7 @@ func (s *story) tell(words []string) {
 	case "stop":
 		s.command(words, submission.Stop(submission.StopRequest{Ref: ref, Actor: "user:u"}))
 	case "save": // it tells of a checkpoint
-		s.command(words, submission.Tell(submission.Told{Ref: ref, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
+		s.command(words, submission.Note(submission.SelfReport{Ref: ref, Attempt: -1, Checkpoint: &core.Checkpoint{Path: "/c"}}))
 	case "restart":
 		s.command(words, submission.Restart(ref, "user:u"))
 	case "delete":

@@ -60,7 +60,7 @@ func (o *watch) published(changes []draft.Change) {
 		for _, t := range c.Transitions {
 			o.w.trace.note(o.w.now, "%s/%d %s: %s to %s %s %s", c.Workload.Name, t.Attempt, t.Event, t.From, t.To, t.Target, t.Reason)
 		}
-		for _, check := range []func(draft.Change) error{o.durable, o.replay, o.gangWhole, o.rests, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.heard, o.inOrder, o.noted} {
+		for _, check := range []func(draft.Change) error{o.durable, o.replay, o.gangWhole, o.rests, o.ports, o.replicas, o.conditions, o.preempted, o.inQuota, o.account, o.observe, o.inOrder, o.noted} {
 			if err := check(c); err != nil {
 				o.w.fail("workload %s: %w", c.Workload.Name, err)
 			}

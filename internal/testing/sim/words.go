@@ -12,14 +12,14 @@ import (
 
 // words are what the dialects have said of everything that was committed.
 type words struct {
-	said  map[lifecycle.Dialect]map[string]bool
+	seen  map[lifecycle.Dialect]map[string]bool
 	steps map[lifecycle.Dialect]map[string]bool                    // and of what only the history shows
 	last  map[core.WorkloadID]map[lifecycle.Dialect]lifecycle.Word // ends only
 }
 
 func newWords() words {
 	return words{
-		said: map[lifecycle.Dialect]map[string]bool{}, steps: map[lifecycle.Dialect]map[string]bool{},
+		seen: map[lifecycle.Dialect]map[string]bool{}, steps: map[lifecycle.Dialect]map[string]bool{},
 		last: map[core.WorkloadID]map[lifecycle.Dialect]lifecycle.Word{},
 	}
 }
@@ -39,9 +39,9 @@ func noted(all map[lifecycle.Dialect]map[string]bool, d lifecycle.Dialect, w lif
 	}
 }
 
-// heard notes what every dialect says of a change. A word that a platform calls
+// observe notes what every dialect says of a change. A word that a platform calls
 // an end stays, unless a user restarts or deletes.
-func (o *watch) heard(c draft.Change) error {
+func (o *watch) observe(c draft.Change) error {
 	w := c.Workload
 	var history []core.Transition
 	if w.State.Leaving() {
@@ -68,7 +68,7 @@ func (o *watch) heard(c draft.Change) error {
 	}
 	for _, d := range lifecycle.Dialects() {
 		word := lifecycle.Say(d, v)
-		noted(o.words.said, d, word)
+		noted(o.words.seen, d, word)
 		was, ended := o.words.last[w.ID][d]
 		if ended && was.Status != word.Status && !exempt(was, word) {
 			return fmt.Errorf("%s said %s, which is an end, and now says %s (%+v)", d, was.Status, word.Status, w.State)
@@ -87,7 +87,7 @@ func exempt(was, is lifecycle.Word) bool {
 
 // add takes over what another world has heard.
 func (w words) add(other words) {
-	for _, pair := range [][2]map[lifecycle.Dialect]map[string]bool{{w.said, other.said}, {w.steps, other.steps}} {
+	for _, pair := range [][2]map[lifecycle.Dialect]map[string]bool{{w.seen, other.seen}, {w.steps, other.steps}} {
 		for d, all := range pair[1] {
 			if pair[0][d] == nil {
 				pair[0][d] = map[string]bool{}

@@ -36,8 +36,8 @@ type World struct {
 	// skew is by how much the server's clock is off; clock is that clock.
 	skew  time.Duration
 	clock func() time.Time
-	// calm: nothing fails, and what is sent arrives at once.
-	calm bool
+	// faultless: nothing fails, and what is sent arrives at once.
+	faultless bool
 
 	memory *memstore.Store
 	disk   *disk
@@ -66,7 +66,7 @@ func New(seed uint64, backends map[string][]core.Node) (*World, error) {
 }
 
 func newWorld(seed uint64, backends map[string][]core.Node, policy schedule.Policy) (*World, error) {
-	w := &World{now: Epoch, chance: rand.New(rand.NewPCG(seed, 1)), calm: true, memory: memstore.New()}
+	w := &World{now: Epoch, chance: rand.New(rand.NewPCG(seed, 1)), faultless: true, memory: memstore.New()}
 	w.disk = &disk{Store: w.memory}
 	w.watch, w.hands = newWatch(w), hands{w: w}
 	w.signals = signals{sick: map[core.TaskID]time.Time{}, idle: map[core.WorkloadID]time.Time{}, well: map[core.TaskID]bool{}}

@@ -80,13 +80,13 @@ func killOnce(t *testing.T, dir string, until int64, then time.Duration) int64 {
 		t.Fatal(err)
 	}
 	var last int64
-	var said []string
+	var problems []string
 	var killer *time.Timer
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var n int64
 		if _, err := fmt.Sscanf(lines.Text(), "acknowledged %d.", &n); err != nil {
-			said = append(said, lines.Text())
+			problems = append(problems, lines.Text())
 			continue
 		}
 		last = n
@@ -96,7 +96,7 @@ func killOnce(t *testing.T, dir string, until int64, then time.Duration) int64 {
 	}
 	_ = cmd.Wait() // it was killed
 	if killer == nil {
-		t.Fatalf("the writing process ended by itself: %s", strings.Join(said, "\n"))
+		t.Fatalf("the writing process ended by itself: %s", strings.Join(problems, "\n"))
 	}
 	return last
 }

@@ -102,8 +102,8 @@ func denied(err error) bool {
 	if !errors.As(err, &status) {
 		return false
 	}
-	said := status.Status().Message
-	return strings.Contains(said, "denied the request") || strings.Contains(said, "denied request")
+	message := status.Status().Message
+	return strings.Contains(message, "denied the request") || strings.Contains(message, "denied request")
 }
 
 // IsUnanswered reports whether an error is that nobody answered, or a gateway for

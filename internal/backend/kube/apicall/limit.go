@@ -15,8 +15,8 @@ type Limiter struct {
 	log   *slog.Logger
 	slots chan struct{}
 
-	mu   sync.Mutex
-	said map[string]*warning
+	mu       sync.Mutex
+	warnings map[string]*warning
 }
 
 // warning is one that comes again and again.
@@ -39,7 +39,7 @@ const sayEvery = time.Minute
 
 // NewLimiter is a Limiter that warns in a log.
 func NewLimiter(log *slog.Logger) *Limiter {
-	return &Limiter{log: log, slots: make(chan struct{}, MaxConcurrent), said: map[string]*warning{}}
+	return &Limiter{log: log, slots: make(chan struct{}, MaxConcurrent), warnings: map[string]*warning{}}
 }
 
 // Acquire waits until one more may try again; false: there is no time left. Who
@@ -59,10 +59,10 @@ func (c *Limiter) Release() { <-c.slots }
 // Warn logs what goes wrong, each sort now and then.
 func (c *Limiter) Warn(what string, args ...any) {
 	c.mu.Lock()
-	s := c.said[what]
+	s := c.warnings[what]
 	if s == nil {
 		s = &warning{}
-		c.said[what] = s
+		c.warnings[what] = s
 	}
 	s.unsaid++
 	n, now := s.unsaid, time.Now()

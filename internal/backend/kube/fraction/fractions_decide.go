@@ -83,7 +83,7 @@ func decide(used bool, wanted map[string]bool, all []reservation, most int) step
 	return s
 }
 
-// keep settles on one and drops the others.
+// keep chooses one and drops the others.
 func (s *step) keep(has, hopeful []reservation, i int) {
 	s.gpu = has[i].gpu
 	s.drop = slices.Concat(s.drop, has[:i], has[i+1:], hopeful)

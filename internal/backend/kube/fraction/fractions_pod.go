@@ -114,7 +114,7 @@ func reservationOf(pod *corev1.Pod, at Slot, fake bool) reservation {
 	r.noted = r.gpu != ""
 	named := "reservation pod " + naming.Reservations + "/" + pod.Name
 	word, message := podstatus.Waiting(pod)
-	switch said := reported(pod); {
+	switch report := reported(pod); {
 	case pod.DeletionTimestamp != nil:
 		r.state, r.why = leaving, named+" is on its way out"
 	case podstatus.Finished(pod):
@@ -123,10 +123,10 @@ func reservationOf(pod *corev1.Pod, at Slot, fake bool) reservation {
 		r.state = holding
 	case fake:
 		r.state, r.gpu = holding, "fake-"+strconv.Itoa(at.Index)
-	case said != nil && len(strings.Fields(*said)) == 1 && !strings.Contains(*said, ","):
-		r.state, r.gpu = holding, strings.TrimSpace(*said)
-	case said != nil:
-		r.state, r.why = broken, fmt.Sprintf("%s was told of the devices %q, not of one: the node's device plugin must pass them in NVIDIA_VISIBLE_DEVICES, or image %s must have nvidia-smi", named, strings.TrimSpace(*said), imageIn(pod))
+	case report != nil && len(strings.Fields(*report)) == 1 && !strings.Contains(*report, ","):
+		r.state, r.gpu = holding, strings.TrimSpace(*report)
+	case report != nil:
+		r.state, r.why = broken, fmt.Sprintf("%s was told of the devices %q, not of one: the node's device plugin must pass them in NVIDIA_VISIBLE_DEVICES, or image %s must have nvidia-smi", named, strings.TrimSpace(*report), imageIn(pod))
 	case slices.Contains(stuckWords, strings.TrimPrefix(word, "Init:")):
 		r.state, r.why = broken, sentence(named+" does not start", word, message)
 	default:

@@ -58,7 +58,7 @@ func (n *Namespaces) before(a, b string) bool {
 func (n *Namespaces) Made(ns *corev1.Namespace) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, told := n.there[ns.Name]; !told {
+	if _, known := n.there[ns.Name]; !known {
 		n.takeOver(ns)
 	}
 }

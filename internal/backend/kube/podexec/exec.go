@@ -113,7 +113,7 @@ func (x *execution) run(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	w := wrapping{token: x.token, env: x.o.Env, prelude: hasPrelude(pod), tty: x.o.TTY, input: x.o.Stdin != nil}
-	code, err := x.told(ctx, w)
+	code, err := x.runMarked(ctx, w)
 	switch {
 	case err != nil && lacksShell(err) && len(x.o.Env) == 0:
 		return x.c.command(ctx, x.t, x.o.Argv, x.o.TTY, x.o.Streams)
@@ -127,10 +127,10 @@ func (x *execution) run(ctx context.Context) (int, error) {
 // left behind.
 const drainExec = time.Second
 
-// told runs the command until it ends. Streams end only when nobody has them any
+// runMarked runs the command until it ends. Streams end only when nobody has them any
 // more, which may be never: the command says itself how it ended, on both. By the
 // end of its input it is told that all of it has come.
-func (x *execution) told(ctx context.Context, w wrapping) (int, error) {
+func (x *execution) runMarked(ctx context.Context, w wrapping) (int, error) {
 	if x.o.TTY {
 		return x.c.command(ctx, x.t, w.words(x.o.Argv), true, x.o.Streams)
 	}
@@ -154,13 +154,13 @@ func (x *execution) told(ctx context.Context, w wrapping) (int, error) {
 			both()
 		}
 	}
-	out := &verdict{w: x.o.Stdout, mark: w.mark(), told: one}
-	errs := &verdict{w: x.o.Stderr, mark: w.mark(), told: one}
+	out := &verdict{w: x.o.Stdout, mark: w.mark(), started: one}
+	errs := &verdict{w: x.o.Stderr, mark: w.mark(), started: one}
 	code, err := x.c.command(ctx, x.t, w.words(x.o.Argv), false, backend.Streams{Stdin: in, Stdout: out, Stderr: errs})
 	out.close()
 	errs.close()
-	if said, ok := out.code(); ok {
-		return said, nil
+	if exit, ok := out.code(); ok {
+		return exit, nil
 	}
 	return code, err
 }
@@ -268,7 +268,7 @@ type sizes struct {
 	sent bool
 }
 
-const settleSize = 100 * time.Millisecond
+const resizeDelay = 100 * time.Millisecond
 
 // Next implements remotecommand.TerminalSizeQueue.
 func (s *sizes) Next() *remotecommand.TerminalSize {
@@ -276,7 +276,7 @@ func (s *sizes) Next() *remotecommand.TerminalSize {
 		select {
 		case <-s.stop:
 			return nil
-		case <-time.After(settleSize):
+		case <-time.After(resizeDelay):
 		}
 	}
 	s.sent = true

@@ -193,10 +193,10 @@ func (l *link) write(b []byte) error {
 }
 
 // outcome is how a command has ended by what is told on the channel for that.
-func outcome(told []byte) error {
+func outcome(message []byte) error {
 	var s metav1.Status
-	if err := json.Unmarshal(told, &s); err != nil {
-		return fmt.Errorf("how the command ended was told as %q: %w", told, err)
+	if err := json.Unmarshal(message, &s); err != nil {
+		return fmt.Errorf("how the command ended was told as %q: %w", message, err)
 	}
 	if s.Status == metav1.StatusSuccess {
 		return nil

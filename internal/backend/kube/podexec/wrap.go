@@ -118,20 +118,20 @@ func lacksShell(err error) bool { return strings.Contains(err.Error(), `"/bin/sh
 
 // verdict passes a stream on without the word of watches.
 type verdict struct {
-	w    io.Writer // nil: nowhere
-	mark []byte
-	told func() // called once, when it has come
+	w       io.Writer // nil: nowhere
+	mark    []byte
+	started func() // called once, when it has come
 
 	mu   sync.Mutex
 	hold []byte // may be the beginning of the mark
-	said *int
+	exit *int
 }
 
 // Write implements io.Writer.
 func (v *verdict) Write(b []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.said != nil {
+	if v.exit != nil {
 		return len(b), v.pass(b)
 	}
 	all := append(v.hold, b...)
@@ -149,8 +149,8 @@ func (v *verdict) Write(b []byte) (int, error) {
 			break // the rest of it is on its way
 		}
 		if code, err := strconv.Atoi(string(word[:max(end, 0)])); err == nil && end <= longestCode {
-			v.said, v.hold = &code, nil
-			v.told()
+			v.exit, v.hold = &code, nil
+			v.started()
 			return len(b), v.pass(slices.Concat(all[:at], word[end+1:]))
 		}
 		at += len(v.mark) // someone else wrote it, or in between; the stream's end will do
@@ -193,8 +193,8 @@ func (v *verdict) close() {
 func (v *verdict) code() (int, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.said == nil {
+	if v.exit == nil {
 		return 0, false
 	}
-	return *v.said, true
+	return *v.exit, true
 }

@@ -26,7 +26,7 @@ func TestVerdictIsTakenOut(t *testing.T) {
 		for size := 1; size <= len(c.sent)+1; size++ {
 			var out bytes.Buffer
 			told := 0
-			v := &verdict{w: &out, mark: w.mark(), told: func() { told++ }}
+			v := &verdict{w: &out, mark: w.mark(), started: func() { told++ }}
 			for rest := []byte(c.sent); len(rest) > 0; {
 				n := min(size, len(rest))
 				if k, err := v.Write(rest[:n]); k != n || err != nil {
@@ -49,7 +49,7 @@ func TestVerdictIsTakenOut(t *testing.T) {
 func TestAVerdictThatNeverEndsIsPassedOn(t *testing.T) {
 	var out strings.Builder
 	told := 0
-	v := &verdict{w: &out, mark: wrapping{token: "T"}.mark(), told: func() { told++ }}
+	v := &verdict{w: &out, mark: wrapping{token: "T"}.mark(), started: func() { told++ }}
 	block := strings.Repeat("x", 1000)
 	write := func(s string) {
 		t.Helper()

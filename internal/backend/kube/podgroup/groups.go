@@ -72,7 +72,7 @@ type foreignPod struct {
 	task    core.TaskID         // that it is; zero: it waits, or is not ours
 	group   string              // empty: not known yet
 	refused string              // why the cluster did not let us place it, for a while
-	said    string              // why it waits, as last told
+	reason  string              // why it waits, as last told
 	unsure  bool                // it will be asked again with whom it belongs
 	volumes []affinity.Selector // where its volumes can be used, of those that cannot be everywhere
 	bounds  string              // what follows for it from other pods, as last told

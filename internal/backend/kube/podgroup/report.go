@@ -32,10 +32,10 @@ const (
 	reasonDisrupted = "PreemptionByScheduler"
 )
 
-// tellEvery bounds how many pods are told something in a second, beyond a first
+// reportEvery bounds how many pods are told something in a second, beyond a first
 // tellBurst; what is more than that waits. It is nobody's bottleneck, and keeps
 // a queue of thousands from being a storm.
-const tellEvery, tellBurst = 20 * time.Millisecond, 200
+const reportEvery, reportBurst = 20 * time.Millisecond, 200
 
 // reporter writes conditions and events of pods that others made.
 type reporter struct {
@@ -52,10 +52,10 @@ func newReporter(p *cluster.Cluster) *reporter { return &reporter{p: p} }
 func (t *reporter) turn(ctx context.Context) bool {
 	t.mu.Lock()
 	now := time.Now()
-	if earliest := now.Add(-tellBurst * tellEvery); t.next.Before(earliest) {
+	if earliest := now.Add(-reportBurst * reportEvery); t.next.Before(earliest) {
 		t.next = earliest
 	}
-	t.next = t.next.Add(tellEvery)
+	t.next = t.next.Add(reportEvery)
 	wait := t.next.Sub(now)
 	t.mu.Unlock()
 	if wait <= 0 {
@@ -104,7 +104,7 @@ func (x *Groups) unaware(key, text string) []*corev1.Pod {
 	}
 	var out []*corev1.Pod
 	for uid := range g.pods {
-		if o := x.Pods[uid]; o != nil && o.live() && o.Pod.Spec.NodeName == "" && o.said != text {
+		if o := x.Pods[uid]; o != nil && o.live() && o.Pod.Spec.NodeName == "" && o.reason != text {
 			out = append(out, o.Pod)
 		}
 	}
@@ -116,7 +116,7 @@ func (x *Groups) aware(uid types.UID, text string) {
 	x.Mu.Lock()
 	defer x.Mu.Unlock()
 	if o := x.Pods[uid]; o != nil {
-		o.said = text
+		o.reason = text
 	}
 }
 

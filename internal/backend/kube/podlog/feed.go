@@ -38,7 +38,7 @@ type feed struct {
 	changed  chan struct{} // closed when something did
 	troubled bool          // its streams fail
 	cut      func()        // ends the stream under way
-	heard    time.Time     // when that last brought something
+	lastRead time.Time     // when that last brought something
 	readers  map[chan struct{}]struct{}
 }
 
@@ -123,11 +123,11 @@ func (f *feed) limit() {
 	if f.gone {
 		most = f.l.wait.gone
 	}
-	cut, heard := f.cut, f.heard
+	cut, last := f.cut, f.lastRead
 	time.AfterFunc(most, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.heard.After(heard) {
+		if f.lastRead.After(last) {
 			f.limit()
 			return
 		}
@@ -194,7 +194,7 @@ func (f *feed) unlisten(wake chan struct{}) {
 func (f *feed) wake() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.heard = time.Now()
+	f.lastRead = time.Now()
 	for wake := range f.readers {
 		wakeUp(wake)
 	}
@@ -351,7 +351,7 @@ func (f *feed) stream(t *tape, name string) error {
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	f.mu.Lock()
-	f.cut, f.heard = cancel, time.Now()
+	f.cut, f.lastRead = cancel, time.Now()
 	if f.ended() {
 		f.limit()
 	}

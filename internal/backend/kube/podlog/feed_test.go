@@ -102,7 +102,7 @@ func feeder(t *testing.T, s *server, dir string) *bench {
 			return x, ok
 		},
 	})
-	p.logs.wait = patience{silent: 300 * time.Millisecond, gone: time.Second, first: 10 * time.Millisecond, most: 100 * time.Millisecond, urgent: 50 * time.Millisecond, settle: within}
+	p.logs.wait = patience{silent: 300 * time.Millisecond, gone: time.Second, first: 10 * time.Millisecond, most: 100 * time.Millisecond, urgent: 50 * time.Millisecond, afterEnd: within}
 	p.logs.gates.wait = p.logs.wait
 	t.Cleanup(func() { p.stop(); p.wg.Wait() })
 	return p

@@ -25,17 +25,17 @@ import (
 
 // patience is how long the logs wait for what.
 type patience struct {
-	silent time.Duration // a node may be before the rest of an ended task's output is given up
-	gone   time.Duration // a stream may go on after its pod is gone
-	first  time.Duration // before a stream that failed is tried again; doubles up to most
-	most   time.Duration
-	urgent time.Duration // the most between two tries while someone waits for the end of a log
-	settle time.Duration // a reader waits for the rest of the output of a task that has ended
-	yield  time.Duration // the output of a task that has begun waits for pods that are being started
+	silent   time.Duration // a node may be before the rest of an ended task's output is given up
+	gone     time.Duration // a stream may go on after its pod is gone
+	first    time.Duration // before a stream that failed is tried again; doubles up to most
+	most     time.Duration
+	urgent   time.Duration // the most between two tries while someone waits for the end of a log
+	afterEnd time.Duration // a reader waits for the rest of the output of a task that has ended
+	yield    time.Duration // the output of a task that has begun waits for pods that are being started
 }
 
 var patient = patience{
-	silent: time.Minute, gone: 10 * time.Second, first: time.Second, most: 5 * time.Minute, urgent: 15 * time.Second, settle: 30 * time.Second,
+	silent: time.Minute, gone: 10 * time.Second, first: time.Second, most: 5 * time.Minute, urgent: 15 * time.Second, afterEnd: 30 * time.Second,
 	yield: 5 * time.Second,
 }
 
@@ -189,7 +189,7 @@ func (l *Logs) arrive(ctx context.Context, id core.TaskID, follow bool) {
 	if !known || t.State == core.TaskStarting {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.wait.settle)
+	ctx, cancel := context.WithTimeout(ctx, l.wait.afterEnd)
 	defer cancel()
 	f := l.caughtUp(ctx, id, t)
 	if f == nil {

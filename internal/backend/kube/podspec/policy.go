@@ -56,10 +56,10 @@ func (d *policies) learn(space string, err error) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
 	}
-	was, said := d.in(space), err.Error()
+	was, problem := d.in(space), err.Error()
 	now := was
-	now.restricted = now.restricted || strings.Contains(said, `violates PodSecurity "`+restricted)
-	now.limits = now.limits || strings.Contains(said, "must specify") && strings.Contains(said, "limits.cpu")
+	now.restricted = now.restricted || strings.Contains(problem, `violates PodSecurity "`+restricted)
+	now.limits = now.limits || strings.Contains(problem, "must specify") && strings.Contains(problem, "limits.cpu")
 	if now == was {
 		return false
 	}

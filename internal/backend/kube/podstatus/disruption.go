@@ -27,7 +27,7 @@ func (c *Disruption) after(end *corev1.ContainerStateTerminated) bool {
 // disruptionOf is by what a pod is taken away; nil: by nothing.
 func disruptionOf(pod *corev1.Pod, k Context) *Disruption {
 	node := pod.Spec.NodeName
-	said := ": " + strings.TrimSpace(pod.Status.Message)
+	note := ": " + strings.TrimSpace(pod.Status.Message)
 	by := func(reason lifecycle.Reason, message string) *Disruption {
 		return &Disruption{Reason: reason, Message: strings.TrimSuffix(message, ": ")}
 	}
@@ -36,13 +36,13 @@ func disruptionOf(pod *corev1.Pod, k Context) *Disruption {
 		if ownFault(pod.Status.Message) {
 			return nil
 		}
-		return by(ReasonSystem, "the kubelet of node "+node+" evicted it"+said)
+		return by(ReasonSystem, "the kubelet of node "+node+" evicted it"+note)
 	case "Preempting":
-		return by(ReasonSystem, "the kubelet of node "+node+" gave its place to a pod of the system"+said)
+		return by(ReasonSystem, "the kubelet of node "+node+" gave its place to a pod of the system"+note)
 	case "Terminated", "NodeShutdown", "Shutdown":
-		return by(ReasonSystem, "node "+node+" is being shut down"+said)
+		return by(ReasonSystem, "node "+node+" is being shut down"+note)
 	case "NodeLost":
-		return by(lifecycle.ReasonNodeLost, "node "+node+" is lost"+said)
+		return by(lifecycle.ReasonNodeLost, "node "+node+" is lost"+note)
 	case "DeadlineExceeded":
 		return nil
 	}
@@ -95,8 +95,8 @@ func DisruptionCondition(pod *corev1.Pod) *Disruption {
 	default:
 		out.Message = "the cluster takes it away (" + c.Reason + ")"
 	}
-	if said := strings.TrimSpace(c.Message); said != "" {
-		out.Message += ": " + said
+	if note := strings.TrimSpace(c.Message); note != "" {
+		out.Message += ": " + note
 	}
 	return out
 }

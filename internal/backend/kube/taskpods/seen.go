@@ -54,7 +54,7 @@ func (p *Pods) Seen(pod *corev1.Pod, first bool) {
 	defer p.order.Unlock()
 	p.takeOver(pod, first)
 	if id, ok := p.Tasks.Owner(pod.UID); ok {
-		p.Tasks.Edit(id, false, func(t *tasks.Task) { t.Heard = pod.UID })
+		p.Tasks.Edit(id, false, func(t *tasks.Task) { t.Observed = pod.UID })
 	}
 }
 
@@ -64,7 +64,7 @@ func (p *Pods) Seen(pod *corev1.Pod, first bool) {
 func (p *Pods) made(id core.TaskID, pod *corev1.Pod) {
 	p.order.Lock()
 	defer p.order.Unlock()
-	if t, ok := p.Tasks.Get(id); !ok || t.Heard != pod.UID {
+	if t, ok := p.Tasks.Get(id); !ok || t.Observed != pod.UID {
 		p.takeOver(pod, false)
 	}
 }

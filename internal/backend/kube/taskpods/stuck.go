@@ -63,16 +63,16 @@ func (p *stuck) lookAt(ctx context.Context, id core.TaskID) {
 	if !ok || !t.There {
 		return
 	}
-	var said *corev1.Event
+	var last *corev1.Event
 	if t.Blank {
-		said = p.event(ctx, &t)
+		last = p.event(ctx, &t)
 	}
 	now, over := p.cluster.Options.Clock(), false
 	p.tasks.Edit(id, false, func(x *tasks.Task) {
 		if x.Uid != t.Uid || x.Seen.State != core.TaskStarting || x.Word != t.Word {
 			return
 		}
-		reason := x.Troubled(said, now)
+		reason := x.Troubled(last, now)
 		patience := p.cluster.Options.Patience
 		if reason == lifecycle.ReasonFailedImagePull {
 			patience = max(patience, longestPause)

@@ -33,7 +33,7 @@ type Table struct {
 type Task struct {
 	Space, Name string // of its pod
 	Uid         types.UID
-	Heard       types.UID // of the last pod of which the watch told, there or not
+	Observed    types.UID // of the last pod of which the watch told, there or not
 	Node        string
 	Seen        backend.Observation
 	There       bool                  // its pod is

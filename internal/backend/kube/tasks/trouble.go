@@ -89,7 +89,7 @@ func (t *Table) Late(now time.Time, most int) []core.TaskID {
 
 // Troubled takes over what an event says; it returns the reason that the task
 // fails for when it stays so.
-func (t *Task) Troubled(said *corev1.Event, now time.Time) lifecycle.Reason {
+func (t *Task) Troubled(event *corev1.Event, now time.Time) lifecycle.Reason {
 	switch {
 	case !t.Blank && podstatus.PullFails(t.Word): // a kubelet that does not even try again
 		if t.Trouble.IsZero() {
@@ -100,17 +100,17 @@ func (t *Task) Troubled(said *corev1.Event, now time.Time) lifecycle.Reason {
 		return lifecycle.ReasonNone
 	case !t.Blank:
 		return lifecycle.ReasonContainerCannot
-	case said == nil:
+	case event == nil:
 		t.Trouble = time.Time{}
 		return lifecycle.ReasonNone
 	}
-	words := strings.TrimSpace(said.Message)
+	words := strings.TrimSpace(event.Message)
 	if len(words) > longestWord {
 		words = strings.ToValidUTF8(words[:longestWord], "")
 	}
-	reason := podstatus.ReasonOfEvent(said.Reason)
+	reason := podstatus.ReasonOfEvent(event.Reason)
 	switch {
-	case said.Reason == "Pulling":
+	case event.Reason == "Pulling":
 		t.Seen.Message, t.Trouble = "pulling "+strings.Trim(strings.TrimPrefix(words, "Pulling image "), `"`), time.Time{}
 		return lifecycle.ReasonNone
 	case reason == lifecycle.ReasonNone:

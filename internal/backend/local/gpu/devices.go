@@ -70,12 +70,12 @@ func smi(ctx context.Context, args ...string) (string, error) {
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		said := strings.TrimSpace(string(out))
+		output := strings.TrimSpace(string(out))
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			said = strings.TrimSpace(said + " " + string(exit.Stderr))
+			output = strings.TrimSpace(output + " " + string(exit.Stderr))
 		}
-		return "", fmt.Errorf("%s: %w: %.300s", tool, err, said)
+		return "", fmt.Errorf("%s: %w: %.300s", tool, err, output)
 	}
 	return string(out), nil
 }

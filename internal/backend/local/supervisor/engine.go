@@ -57,8 +57,8 @@ func (k *supervisor) engineAttr(dir, group string, files [3]int) (*syscall.ProcA
 // engineFailure is what the engine says about why it failed.
 func engineFailure(what, log string, status unix.WaitStatus) error {
 	text, _ := os.ReadFile(log)
-	if said := container.Explain(string(text)); said != "" {
-		return errors.New(said)
+	if explained := container.Explain(string(text)); explained != "" {
+		return errors.New(explained)
 	}
 	if status.Signaled() {
 		return fmt.Errorf("%s was ended by signal %d", what, status.Signal())

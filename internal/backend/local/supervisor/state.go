@@ -76,20 +76,20 @@ type task struct {
 	cut        bool // the end of its output may be missing
 	out        *output
 
-	input    int  // its terminal, or where its standard input comes from; -1: neither
-	told     bool // it was asked to end, or is as soon as it is its command
-	mild     bool // its end by force stands for the polite signal, see terminate
-	execs    int  // commands that were run beside it, ever
-	pid      int  // 0 until forked
-	start    uint64
-	engine   string // what the first process of a container is before it becomes the command
-	obs      backend.Observation
-	exited   bool          // the main process has ended
-	ended    bool          // all is done, obs is final
-	stopping sync.Mutex    // held by who records that it is to end
-	undone   chan struct{} // not nil: it is being taken away as if never asked for; closed once that is done
-	deadline time.Time     // when it is ended by force; zero: nobody asked
-	alarm    *time.Timer
+	input     int  // its terminal, or where its standard input comes from; -1: neither
+	signalled bool // it was asked to end, or is as soon as it is its command
+	mild      bool // its end by force stands for the polite signal, see terminate
+	execs     int  // commands that were run beside it, ever
+	pid       int  // 0 until forked
+	start     uint64
+	engine    string // what the first process of a container is before it becomes the command
+	obs       backend.Observation
+	exited    bool          // the main process has ended
+	ended     bool          // all is done, obs is final
+	stopping  sync.Mutex    // held by who records that it is to end
+	undone    chan struct{} // not nil: it is being taken away as if never asked for; closed once that is done
+	deadline  time.Time     // when it is ended by force; zero: nobody asked
+	alarm     *time.Timer
 }
 
 // checkIdle arms or disarms the end; call it with mu held.

@@ -85,11 +85,11 @@ func (t *task) enforceStop(polite bool, since time.Time) {
 func (t *task) polite(since time.Time) {
 	k := t.supervisor
 	k.mu.Lock()
-	if t.told || t.container != nil && t.pid == 0 { // what runs is the engine, which we let finish
+	if t.signalled || t.container != nil && t.pid == 0 { // what runs is the engine, which we let finish
 		k.mu.Unlock()
 		return
 	}
-	t.told = true
+	t.signalled = true
 	k.mu.Unlock()
 	if t.container == nil || t.isCommand() {
 		t.terminate(since)

@@ -28,7 +28,7 @@ type Booking struct {
 	Tries      []ledger.Try
 	At         int64 // unix ms
 	placements []ledger.Placement
-	Told       schedule.Booking
+	Announced  schedule.Booking
 }
 
 // soonWithin is by how much, in ms, a start may be later than was told before
@@ -43,7 +43,7 @@ func (bs *Books) Open(p *ledger.Pool) bool {
 	} else if n >= 2*p.Reserve {
 		return false
 	}
-	for _, j := range bs.St.Told {
+	for _, j := range bs.St.Announced {
 		if j.Booked.Pool == p.Name && !bs.has(p, j) {
 			return true
 		}
@@ -62,28 +62,28 @@ func (bs *Books) Book(p *ledger.Pool, j *ledger.Job, tries []ledger.Try) {
 	if p.Reserve == 0 || j.Standing > 0 || len(tries) == 0 || bs.has(p, j) {
 		return
 	}
-	told := j.Booked.At != 0 && j.Booked.Pool == p.Name
-	if n := len(bs.Booked[p]); n >= p.Reserve && (!told || n >= 2*p.Reserve) {
+	announced := j.Booked.At != 0 && j.Booked.Pool == p.Name
+	if n := len(bs.Booked[p]); n >= p.Reserve && (!announced || n >= 2*p.Reserve) {
 		return
 	}
-	b := &Booking{J: j, Tries: tries, Told: schedule.Booking{Pool: p.Name, Since: bs.St.Now}}
-	if told {
-		b.Told = j.Booked
+	b := &Booking{J: j, Tries: tries, Announced: schedule.Booking{Pool: p.Name, Since: bs.St.Now}}
+	if announced {
+		b.Announced = j.Booked
 	}
 	if !bs.soonest(p, b) && !bs.yielded(p, b) {
 		return
 	}
-	b.tell(bs.St.Now)
+	b.announce(bs.St.Now)
 	if bs.Booked == nil {
 		bs.Booked = map[*ledger.Pool][]*Booking{}
 	}
 	bs.Booked[p] = append(bs.Booked[p], b)
 }
 
-// tell says from when j starts: as it was told, unless it will be later, or much
+// announce says from when j starts: as it was told, unless it will be later, or much
 // sooner.
-func (b *Booking) tell(now int64) {
-	if t := &b.Told; t.At == 0 || b.At > t.At+soonWithin || b.At < t.At-max(soonWithin, (t.At-t.Since)/4) && t.At > now {
+func (b *Booking) announce(now int64) {
+	if t := &b.Announced; t.At == 0 || b.At > t.At+soonWithin || b.At < t.At-max(soonWithin, (t.At-t.Since)/4) && t.At > now {
 		t.At = max(b.At, now)
 	}
 }

@@ -13,7 +13,7 @@ func (bs *Books) Reach() map[*ledger.Pool]int64 {
 	last := map[*ledger.Pool]int64{}
 	for p, list := range bs.Booked {
 		for _, b := range list {
-			last[p] = max(last[p], b.At, b.Told.At)
+			last[p] = max(last[p], b.At, b.Announced.At)
 		}
 	}
 	return last
@@ -29,9 +29,9 @@ func (bs *Books) Bookings() []schedule.Booked {
 				continue
 			}
 			x, known := best[b.J]
-			kept := b.Told == b.J.Booked
-			if !known || x != b.J.Booked && (kept || cmp.Or(cmp.Compare(b.Told.At, x.At), cmp.Compare(b.Told.Pool, x.Pool)) < 0) {
-				best[b.J] = b.Told
+			kept := b.Announced == b.J.Booked
+			if !known || x != b.J.Booked && (kept || cmp.Or(cmp.Compare(b.Announced.At, x.At), cmp.Compare(b.Announced.Pool, x.Pool)) < 0) {
+				best[b.J] = b.Announced
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func (bs *Books) Bookings() []schedule.Booked {
 			out = append(out, schedule.Booked{ID: j.ID, Booking: b})
 		}
 	}
-	for id, j := range st.Told {
+	for id, j := range st.Announced {
 		if _, still := best[j]; !still && j.Standing == 0 {
 			out = append(out, schedule.Booked{ID: id})
 		}

@@ -43,11 +43,11 @@ func (bs *Books) MakesWay(b *Booking, x *ledger.Job) bool {
 	if len(x.Held) == 0 {
 		since = st.Now
 	}
-	by := b.Told.At
+	by := b.Announced.At
 	if by == 0 {
 		by = b.At
 	}
-	if !x.Yields() || x == j || x.Leaf != j.Leaf || since <= 0 || since < b.Told.Since || slices.ContainsFunc(x.Holds, func(h *ledger.Hold) bool { return h.Ask.Need.Never }) {
+	if !x.Yields() || x == j || x.Leaf != j.Leaf || since <= 0 || since < b.Announced.Since || slices.ContainsFunc(x.Holds, func(h *ledger.Hold) bool { return h.Ask.Need.Never }) {
 		return false
 	}
 	switch had := by - since; {
@@ -67,7 +67,7 @@ func (bs *Books) protected(b *Booking, x *ledger.Job) int64 {
 		return 0
 	}
 	least := st.Queues.List[x.Leaf].PreemptMin
-	if p := st.Pools[b.Told.Pool]; p != nil {
+	if p := st.Pools[b.Announced.Pool]; p != nil {
 		least = max(least, p.MinRuntime)
 	}
 	return least
@@ -82,12 +82,12 @@ func does(st *state.State, a schedule.Action) bool {
 // have to leave for it by then.
 func (bs *Books) yielded(p *ledger.Pool, b *Booking) bool {
 	st := bs.St
-	if b.Told.At == 0 || b.J.Leaf < 0 {
+	if b.Announced.At == 0 || b.J.Leaf < 0 {
 		return false
 	}
 	var guests []*ledger.Job
 	for _, v := range p.Q[b.J.Leaf].Victims {
-		if v.Started >= b.Told.Since && bs.MakesWay(b, v) {
+		if v.Started >= b.Announced.Since && bs.MakesWay(b, v) {
 			guests = append(guests, v)
 		}
 	}
@@ -99,7 +99,7 @@ func (bs *Books) yielded(p *ledger.Pool, b *Booking) bool {
 	for _, v := range guests {
 		Vacate(st, v)
 	}
-	if bs.tryAt(p, b, b.Told.At) {
+	if bs.tryAt(p, b, b.Announced.At) {
 		return true
 	}
 	*b = was

@@ -30,7 +30,7 @@ func (bs *Books) soonest(p *ledger.Pool, b *Booking) bool {
 	} else if !bs.search(p, b, last) {
 		return false
 	}
-	if b.Told.At != 0 && b.At > b.Told.At+soonWithin {
+	if b.Announced.At != 0 && b.At > b.Announced.At+soonWithin {
 		bs.yielded(p, b)
 	}
 	return true

@@ -90,7 +90,7 @@ func (c *Pass) suits(a schedule.Action, p *ledger.Pool, k *ledger.Class) bool {
 			_, _, ok := c.Counted(p, &booking.Booking{J: j, Tries: tries})
 			k.Bookable = append(k.Bookable, ok)
 		}
-		return slices.Contains(k.Bookable, true) || len(st.Told) > 0
+		return slices.Contains(k.Bookable, true) || len(st.Announced) > 0
 	case schedule.Consolidate:
 		return slices.ContainsFunc(k.Prices(&st.Asks, p, j), func(need quota.Amounts) bool { return need.Within(p.Free) })
 	}

@@ -13,7 +13,7 @@ import (
 func (c *Pass) Honour() {
 	st := c.St
 	var due []*ledger.Job
-	for _, j := range st.Told {
+	for _, j := range st.Announced {
 		if j.Booked.At <= st.Now && j.Standing == 0 && j.Leaf >= 0 && j.JobClass != nil && st.Gate(j) == nil {
 			due = append(due, j)
 		}
@@ -24,10 +24,10 @@ func (c *Pass) Honour() {
 		if p == nil || len(p.Sites) == 0 || !slices.Contains(st.PoolsOf(j), p) {
 			continue
 		}
-		b := &booking.Booking{J: j, At: j.Booked.At, Told: j.Booked}
+		b := &booking.Booking{J: j, At: j.Booked.At, Announced: j.Booked}
 		var guests []*ledger.Job
 		for _, v := range slices.Backward(p.Q[j.Leaf].Victims) {
-			if v.Standing > 0 && v.Started >= b.Told.Since && c.MakesWay(b, v) {
+			if v.Standing > 0 && v.Started >= b.Announced.Since && c.MakesWay(b, v) {
 				guests = append(guests, v)
 			}
 		}

@@ -15,9 +15,9 @@ import (
 // one may have made that needless. Who leaves for somebody that has been given
 // nothing after all leaves for the one that has the room.
 func (c *Pass) Spare() {
-	victims, told := c.victims()
+	victims, evicted := c.victims()
 	for _, j := range slices.Backward(victims) {
-		if !c.spares(j, told) {
+		if !c.spares(j, evicted) {
 			c.attribute(j)
 		}
 	}
@@ -25,7 +25,7 @@ func (c *Pass) Spare() {
 	for tries, again := 0, true; again && tries < mostReseats; {
 		again = false
 		for _, j := range slices.Backward(victims) {
-			if tries++; c.reseats(j, told) {
+			if tries++; c.reseats(j, evicted) {
 				some, again = true, true
 				break
 			}
@@ -43,7 +43,7 @@ const mostReseats = 64
 // reseats leaves victim j where it is and gives the one it leaves for another
 // place, if there is one by now: its search looked for that before later searches
 // made room that they did not use up.
-func (c *Pass) reseats(j *ledger.Job, told map[*ledger.Hold]bool) bool {
+func (c *Pass) reseats(j *ledger.Job, evicted map[*ledger.Hold]bool) bool {
 	st, by := c.St, c.St.Jobs[c.Cause[j].By]
 	if by == nil || by == j || c.Cause[j].Cause == schedule.Consolidate {
 		return false
@@ -51,7 +51,7 @@ func (c *Pass) reseats(j *ledger.Job, told map[*ledger.Hold]bool) bool {
 	var left []*ledger.Hold
 	for _, x := range j.Holds {
 		switch {
-		case x.Leaving && told[x]:
+		case x.Leaving && evicted[x]:
 			left = append(left, x)
 		case x.Leaving || x.Fresh:
 			return false
@@ -117,14 +117,14 @@ func (c *Pass) seat(j *ledger.Job, tries []ledger.Try, p *ledger.Pool) bool {
 
 // victims are those whom searches of this cycle make leave, in the order in which
 // they were told to, and which holds were told to go in it.
-func (c *Pass) victims() (all []*ledger.Job, told map[*ledger.Hold]bool) {
+func (c *Pass) victims() (all []*ledger.Job, evicted map[*ledger.Hold]bool) {
 	seen := map[*ledger.Job]bool{}
-	told = map[*ledger.Hold]bool{}
+	evicted = map[*ledger.Hold]bool{}
 	for _, e := range c.St.Log {
 		if e.Op != ledger.Went {
 			continue
 		}
-		told[e.H] = true
+		evicted[e.H] = true
 		if !e.H.Leaving || seen[e.H.Job] {
 			continue
 		}
@@ -133,16 +133,16 @@ func (c *Pass) victims() (all []*ledger.Job, told map[*ledger.Hold]bool) {
 			all = append(all, e.H.Job)
 		}
 	}
-	return all, told
+	return all, evicted
 }
 
 // spares leaves j, or of one that only loses some tasks each of these, where it
 // is; false: something of it goes all the same.
-func (c *Pass) spares(j *ledger.Job, told map[*ledger.Hold]bool) bool {
+func (c *Pass) spares(j *ledger.Job, evicted map[*ledger.Hold]bool) bool {
 	var left, moved []*ledger.Hold
 	for _, x := range j.Holds {
 		switch {
-		case x.Leaving && told[x]:
+		case x.Leaving && evicted[x]:
 			left = append(left, x)
 		case x.Fresh && x.Moves:
 			moved = append(moved, x)

@@ -38,14 +38,14 @@ func (c *Pass) vacate() {
 
 // leave has j leave a site, or as a whole.
 func (c *Pass) leave(j *ledger.Job, s *ledger.Site, window string) {
-	st, told := c.St, false
+	st, evicted := c.St, false
 	for _, h := range slices.Clone(j.Holds) {
 		if h.Site == s && !h.Leaving {
 			st.Evict(h)
-			told = true
+			evicted = true
 		}
 	}
-	if !told {
+	if !evicted {
 		return
 	}
 	c.Cause[j] = displace.Verdict{Cause: schedule.Reserve}

@@ -36,7 +36,7 @@ func (n *Nodes) SetWork(shapes []fragmentation.Shape) {
 	if bare > 0 {
 		cluster = append(cluster, fragmentation.Stock{CPU: bare})
 	}
-	f := &Filler{Told: shapes, model: fragmentation.New(shapes, cluster), kinds: make(map[fragmentation.Stock]fragmentation.Product, len(stock))}
+	f := &Filler{Shapes: shapes, model: fragmentation.New(shapes, cluster), kinds: make(map[fragmentation.Stock]fragmentation.Product, len(stock))}
 	for k := range stock {
 		f.kinds[k] = f.model.Product(k)
 	}

@@ -90,7 +90,7 @@ type Nodes struct {
 
 // Filler scores sites by how well the room that remains serves the usual work.
 type Filler struct {
-	Told  []fragmentation.Shape // of which the model was made
-	model *fragmentation.Model
-	kinds map[fragmentation.Stock]fragmentation.Product
+	Shapes []fragmentation.Shape // of which the model was made
+	model  *fragmentation.Model
+	kinds  map[fragmentation.Stock]fragmentation.Product
 }

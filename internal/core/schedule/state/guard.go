@@ -22,7 +22,7 @@ func (st *State) Safely(do func()) *schedule.Fault {
 	}
 	c := st.Copy(st.Now, nil)
 	if st.Fill != nil {
-		c.work = st.Fill.Told
+		c.work = st.Fill.Shapes
 	}
 	f.Record = c.Record()
 	return f

@@ -21,7 +21,7 @@ func (st *State) PutJob(data schedule.Job) {
 	j := &ledger.Job{Job: data, Leaf: st.Queues.Find(data.Queue), Active: counts[:n:n], Placed: counts[n:]}
 	st.Jobs[j.ID] = j
 	if j.Booked.At != 0 && len(j.Held) == 0 {
-		st.Told[j.ID] = j
+		st.Announced[j.ID] = j
 	}
 	if len(data.Held) > 0 {
 		st.Lic.charge(j, 1)
@@ -109,7 +109,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 	if len(j.Held) > 0 {
 		st.Lic.charge(j, -1)
 	}
-	delete(st.Told, id)
+	delete(st.Announced, id)
 	st.forgetMark(j)
 	for i := range j.Held {
 		node := j.Held[i].Place.Node

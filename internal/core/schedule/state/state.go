@@ -21,27 +21,27 @@ type State struct {
 	*queues.Queues
 	Waiting
 	ledger.Journal
-	Now     int64
-	Jobs    map[core.WorkloadID]*ledger.Job
-	Tenants map[core.NodeID]map[core.WorkloadID]*ledger.Job // who holds something there, be the node known or not
-	Lic     Licenses
-	Below   map[core.WorkloadID]*ledger.Job // gangs that are below their minimum
-	Scopes  []*ledger.Subset                // parts of pools that are being tried
-	Firm    bool                            // segments are where they should be, not only where they must
-	Empty   *State                          // the same nodes with nothing on them; nil: not known
-	Version uint64                          // grows whenever something is put or dropped
-	Told    map[core.WorkloadID]*ledger.Job // who was told a time to start
-	Marks   map[core.WorkloadID]*ledger.Job // who has an earmark
-	Ends    []*ledger.Job                   // as inOrderOfEnd says; nil: not known
-	Quiet   Quiet
-	slots   []slot            // of the line that is walked, by queue
-	lines   uint64            // that there were
-	Due     int64             // nobody who waits is due before
-	counted []string          // pools, when demand was counted
-	recount bool              // all demand is to be counted again
-	Passed  []*ledger.Account // with victims who are gone in this cycle
-	Sight   uint64            // counts the times that sites were looked at, each once
-	Cycles  uint64            // that there were
+	Now       int64
+	Jobs      map[core.WorkloadID]*ledger.Job
+	Tenants   map[core.NodeID]map[core.WorkloadID]*ledger.Job // who holds something there, be the node known or not
+	Lic       Licenses
+	Below     map[core.WorkloadID]*ledger.Job // gangs that are below their minimum
+	Scopes    []*ledger.Subset                // parts of pools that are being tried
+	Firm      bool                            // segments are where they should be, not only where they must
+	Empty     *State                          // the same nodes with nothing on them; nil: not known
+	Version   uint64                          // grows whenever something is put or dropped
+	Announced map[core.WorkloadID]*ledger.Job // who was told a time to start
+	Marks     map[core.WorkloadID]*ledger.Job // who has an earmark
+	Ends      []*ledger.Job                   // as inOrderOfEnd says; nil: not known
+	Quiet     Quiet
+	slots     []slot            // of the line that is walked, by queue
+	lines     uint64            // that there were
+	Due       int64             // nobody who waits is due before
+	counted   []string          // pools, when demand was counted
+	recount   bool              // all demand is to be counted again
+	Passed    []*ledger.Account // with victims who are gone in this cycle
+	Sight     uint64            // counts the times that sites were looked at, each once
+	Cycles    uint64            // that there were
 	// forgetful makes every search look for itself: so tests find out whether what
 	// is remembered is true.
 	Forgetful bool
@@ -56,7 +56,7 @@ type State struct {
 func NewState(cfg schedule.Config) *State {
 	st := &State{
 		Nodes: ledger.Nodes{Cfg: cfg, Pools: map[string]*ledger.Pool{}, Sites: map[core.NodeID]*ledger.Site{}}, Asks: ledger.Asks{All: map[string]*ledger.Ask{}}, Waiting: newWaiting(),
-		Jobs: map[core.WorkloadID]*ledger.Job{}, Tenants: map[core.NodeID]map[core.WorkloadID]*ledger.Job{}, Due: ledger.Never, Below: map[core.WorkloadID]*ledger.Job{}, Told: map[core.WorkloadID]*ledger.Job{},
+		Jobs: map[core.WorkloadID]*ledger.Job{}, Tenants: map[core.NodeID]map[core.WorkloadID]*ledger.Job{}, Due: ledger.Never, Below: map[core.WorkloadID]*ledger.Job{}, Announced: map[core.WorkloadID]*ledger.Job{},
 	}
 	st.Queues = queues.New(nil, &st.Cfg)
 	return st

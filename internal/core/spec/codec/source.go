@@ -131,10 +131,10 @@ func (s Source) lines() func(pos int) int {
 	}
 }
 
-// Said is what a YAML or JSON document says, as JSON, without defaults and
+// Written is what a YAML or JSON document says, as JSON, without defaults and
 // whether or not it makes sense: editors show it while it is being written. It
 // fails with Errors where it is no document at all.
-func Said(data []byte) (json.RawMessage, error) {
+func Written(data []byte) (json.RawMessage, error) {
 	n, _, err := ReadTree(data)
 	if err != nil {
 		return nil, err

@@ -29,18 +29,18 @@ func TestSaid(t *testing.T) {
 		{Mcli, "TERMINATING", []string{"Publishing", "Terminating", "Deleting, when that was its word before"}},
 		{Mcli, "nonsense", nil},
 	} {
-		if got := Said(c.d, c.word); !slices.Equal(got, c.want) {
+		if got := Ways(c.d, c.word); !slices.Equal(got, c.want) {
 			t.Errorf("%s %s: %q", c.d, c.word, got)
 		}
 	}
 }
 
 // TestSaidNamesEveryPhase: the lines of a word speak of exactly the phases in
-// which Hear hears it.
+// which PhasesOf takes it.
 func TestSaidNamesEveryPhase(t *testing.T) {
 	for _, d := range Dialects() {
 		for _, w := range Words(d) {
-			ways := Said(d, w.Status)
+			ways := Ways(d, w.Status)
 			if len(ways) == 0 {
 				t.Errorf("nobody knows how %s comes to say %s", d, w.Status)
 			}
@@ -59,7 +59,7 @@ func TestSaidNamesEveryPhase(t *testing.T) {
 					named = append(named, p.Phase)
 				}
 			}
-			if heard := Hear(d, w.Status); !slices.Equal(named, heard) {
+			if heard := PhasesOf(d, w.Status); !slices.Equal(named, heard) {
 				t.Errorf("%s %s: said in %v, heard in %v", d, w.Status, named, heard)
 			}
 		}

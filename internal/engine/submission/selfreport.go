@@ -29,8 +29,8 @@ const (
 // it are told.
 const progressEvery = 100 * time.Millisecond
 
-// Told is what is said of a workload beside its phase. Absent parts stay.
-type Told struct {
+// SelfReport is what is said of a workload beside its phase. Absent parts stay.
+type SelfReport struct {
 	Ref        draft.Ref
 	Attempt    int // that says so; negative: a user does, of any
 	Progress   *core.Progress
@@ -39,10 +39,10 @@ type Told struct {
 	Metadata map[string]json.RawMessage
 }
 
-// Tell keeps what the tasks of a workload say of it, or its user. Tasks are heard
+// Note keeps what the tasks of a workload say of it, or its user. Tasks are heard
 // until their attempt is over: while they are being ended they say where their last
 // checkpoint is.
-func Tell(t Told) draft.Command[*core.Workload] {
+func Note(t SelfReport) draft.Command[*core.Workload] {
 	return func(tx *draft.Tx) (*core.Workload, error) {
 		if err := t.check(); err != nil {
 			return nil, err
@@ -89,11 +89,11 @@ func Tell(t Told) draft.Command[*core.Workload] {
 }
 
 // progressOnly reports whether nothing is said but how far an attempt has come.
-func (t *Told) progressOnly() bool {
+func (t *SelfReport) progressOnly() bool {
 	return t.Attempt >= 0 && t.Progress != nil && t.Checkpoint == nil && len(t.Metadata) == 0
 }
 
-func (t *Told) check() error {
+func (t *SelfReport) check() error {
 	bad := func(field, problem, hint string) error {
 		return &draft.Error{Code: draft.CodeInvalid, Field: field, Message: problem, Hint: hint}
 	}
@@ -134,7 +134,7 @@ func metadataOf(doc *spec.Document) (map[string]json.RawMessage, error) {
 		}
 		all[k] = raw[len(`{"v":`) : len(raw)-1]
 	}
-	t := Told{Metadata: all}
+	t := SelfReport{Metadata: all}
 	if err := t.check(); err != nil {
 		return nil, err
 	}

@@ -11,13 +11,13 @@ import (
 	foreign "github.com/musterhq/muster/internal/convert/source"
 )
 
-// toldName is the file of a data directory in which stands of which formats a person
+// shownName is the file of a data directory in which stands of which formats a person
 // has been told how they are read, one on each line.
-const toldName = "told"
+const shownName = "told"
 
-// tell says what became of a file for another system: all of it where that is asked
+// account says what became of a file for another system: all of it where that is asked
 // for, else in short, the first time that a person runs one of its format.
-func tell(s *session.Session, file string, r *foreign.Result, all bool) {
+func account(s *session.Session, file string, r *foreign.Result, all bool) {
 	if all {
 		for _, n := range r.Notes {
 			s.Say("%s%s", session.Place(file, n.Line), strings.TrimPrefix(n.String(), fmt.Sprintf("line %d: ", n.Line)))
@@ -67,7 +67,7 @@ func first(s *session.Session, format foreign.Format) bool {
 	if err != nil || os.MkdirAll(dir, 0o700) != nil {
 		return false
 	}
-	path := filepath.Join(dir, toldName)
+	path := filepath.Join(dir, shownName)
 	data, _ := os.ReadFile(path) // there is none at first
 	if slices.Contains(strings.Fields(string(data)), string(format)) {
 		return false

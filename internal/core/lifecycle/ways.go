@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Said tells how d comes to say status, one readable line for each way; nil
-// when d has no such word. It hears the words that Hear hears.
-func Said(d Dialect, status string) []string {
+// Ways tells how d comes to say status, one readable line for each way; nil
+// when d has no such word. It takes the words that PhasesOf takes.
+func Ways(d Dialect, status string) []string {
 	t := d.tongue()
 	if t == nil {
 		return nil
 	}
-	status = t.hear(status)
+	status = t.canonical(status)
 	if status == "" {
 		return nil
 	}
