@@ -63,6 +63,12 @@ func isOurs(err error) bool {
 	return false
 }
 
+// isBusy reports whether another connection held a lock that was needed.
+func isBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}
+
 // isDuplicate reports whether a row was refused because a unique value of it
 // is taken.
 func isDuplicate(err error) bool {

@@ -17,6 +17,9 @@ import (
 const (
 	// lockWait is how long a commit waits for another process to end its own.
 	lockWait = 10 * time.Second
+	// openAgain is how long to pause before another attempt at opening a
+	// database that another process is just making.
+	openAgain = 10 * time.Millisecond
 	// readConnections bounds memory (each has its own cache) and is more than
 	// the cores of a small machine, so that a long listing stops nobody.
 	readConnections = 4
@@ -46,12 +49,30 @@ var readPragmas = []string{"query_only(1)", "mmap_size(0)", "cache_size(-2048)"}
 // Open opens the database file at path, or makes it, with its folder, for this
 // user only. It fails with store.ErrNewer or store.ErrCorrupt without touching
 // the file. Many processes may open it; store.Acquire tells who writes.
+//
+// The change to write-ahead logging, which only the first to open a database
+// makes, is refused at once (SQLITE_BUSY) where another reads the file: SQLite
+// calls no busy handler where waiting could be a deadlock. So Open tries again.
 func Open(ctx context.Context, path string) (*Store, error) {
 	const doing = "opening the database"
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
+	for began := time.Now(); ; {
+		s, err := openOnce(ctx, path, doing)
+		if !isBusy(err) || time.Since(began) > lockWait {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(openAgain):
+		}
+	}
+}
+
+func openOnce(ctx context.Context, path, doing string) (*Store, error) {
 	if err := prepareFile(ctx, path); err != nil {
 		return nil, failure(path, doing, err)
 	}
@@ -120,6 +141,10 @@ func prepareFile(ctx context.Context, path string) error {
 		return inspect(ctx, path, info.Size())
 	}
 	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
+		// Another process that makes the database fills the file before its log.
+		if now, err := os.Stat(path); err == nil && now.Size() > 0 {
+			return inspect(ctx, path, now.Size())
+		}
 		return damaged(path, fmt.Sprintf("the file is empty, but its log %s-wal is not", path))
 	}
 	if info != nil {
