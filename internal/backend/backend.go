@@ -171,6 +171,7 @@ type Mount struct {
 	ReadOnly  bool   `json:"readOnly,omitempty"`
 	Create    bool   `json:"create,omitempty"`    // make Source, a directory, where it is missing
 	Temporary bool   `json:"temporary,omitempty"` // in memory, gone with the task; no Source
+	Disk      bool   `json:"disk,omitempty"`      // a Temporary one on disk
 	// Claim names a volume that the cluster keeps, instead of Source.
 	Claim string `json:"claim,omitempty"`
 	// Program says that what is mounted is the program of this server, at

@@ -207,6 +207,44 @@ func (t *Tool) Submit(ctx context.Context, doc *spec.Document, dryRun bool) (*ap
 	return w, err
 }
 
+// Together submits the documents of one script in their order, or none, each as Submit
+// does.
+func (t *Tool) Together(ctx context.Context, docs []*spec.Document, dryRun bool) ([]api.Workload, error) {
+	c, err := t.s.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	local := document.Local(t.s)
+	encode := func(doc *spec.Document) ([]byte, error) {
+		if err := document.ResolveWorkdir(doc, local); err != nil {
+			return nil, err
+		}
+		document.CarryEnvironment(t.s, doc, local)
+		if errs := spec.Validate(spec.WithDefaults(doc)); len(errs) > 0 {
+			return nil, session.BadDocument("", errs)
+		}
+		return document.Encode(doc)
+	}
+	all := make([]json.RawMessage, len(docs))
+	for i, doc := range docs {
+		if all[i], err = encode(doc); err != nil {
+			return nil, err
+		}
+	}
+	ws, err := c.Together(ctx, all, client.SubmitOptions{DryRun: dryRun})
+	rest := submit.Unmailed(t.s, docs[0], err)
+	if rest == nil {
+		return ws, err
+	}
+	for i, doc := range docs { // they say the same of mails: they are jobs of one script
+		doc.Notifications = rest.Notifications
+		if all[i], err = document.Encode(doc); err != nil {
+			return nil, err
+		}
+	}
+	return c.Together(ctx, all, client.SubmitOptions{DryRun: dryRun})
+}
+
 // Until waits until done says so of a workload, and returns it as it is then.
 func (t *Tool) Until(ctx context.Context, w *api.Workload, done func(*api.Workload) bool) (*api.Workload, error) {
 	c, err := t.s.Connect(ctx)

@@ -186,7 +186,7 @@ func TestExportIsAFixedPoint(t *testing.T) {
 				if !spec.WithDefaults(again.Documents[0]).Equal(spec.WithDefaults(d)) {
 					t.Errorf("%s: another workload came back:\n%s\nof\n%s", f, cmp.Diff(string(spec.YAML(d)), string(spec.YAML(again.Documents[0]))), text)
 				}
-				if f != r.Format {
+				if f != r.Format || d.Slurm != nil && d.Slurm.ArrayTask != nil { // one job of an array is less than its script
 					continue
 				}
 				for _, n := range notes { // what a format said, it can say again

@@ -204,9 +204,19 @@ spec: {predictor: {minReplicas: 0, maxReplicas: 3, scaleTarget: 4, containers: [
 	if d := r.Documents[0]; d.Kind != lifecycle.Inference || d.Autoscale == nil || d.Autoscale.Min != 0 || d.Autoscale.Max != 3 || d.Autoscale.Concurrency != 4 || d.Ports[0].Port != 8080 || len(r.Lossy()) > 0 {
 		t.Errorf("%+v; lost: %q", d, lost(r))
 	}
-	_, err := convert.Import([]byte("apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nspec: {predictor: {model: {modelFormat: {name: sklearn}}}}\n"))
-	if err == nil || !strings.Contains(err.Error(), "write spec.predictor.containers") {
-		t.Errorf("a model alone: %v", err)
+	for predictor, want := range map[string]string{
+		"{model: {modelFormat: {name: sklearn}}}":                                      "storageUri: is missing",
+		"{model: {modelFormat: {name: mine}, storageUri: gs://a/b}}":                   "is no format that KServe's own runtimes read",
+		"{model: {modelFormat: {name: sklearn}, runtime: mine, storageUri: gs://a/b}}": "is a runtime of the cluster's own",
+		"{model: {storageUri: gs://a/b}}":                                              "names no format",
+		"{pytorch: {storageUri: gs://a/b}}":                                            "kserve-torchserve does not fetch models",
+		"{sklearn: {storage: {key: a, path: b}}}":                                      "write storageUri",
+		"{minReplicas: 1}": "write spec.predictor.containers",
+	} {
+		_, err := convert.Import([]byte("apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\nmetadata: {name: s}\nspec: {predictor: " + predictor + "}\n"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", predictor, err)
+		}
 	}
 }
 

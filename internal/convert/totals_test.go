@@ -6,6 +6,7 @@ import (
 	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -143,7 +144,11 @@ func kubernetesTotal(o fields) (x total, is bool) {
 			add(num(dig(g, "replicas"), 1), dig(g, "template"))
 		}
 	case "InferenceService":
-		add(num(dig(s, "predictor", "minReplicas"), 1), fields{"spec": dig(s, "predictor")})
+		pod := dig(s, "predictor")
+		if model, is := dig(pod, "model").(fields); is {
+			pod = fields{"containers": []any{model}}
+		}
+		add(num(dig(s, "predictor", "minReplicas"), 1), fields{"spec": pod})
 	case "LeaderWorkerSet": // of one group
 		t := dig(s, "leaderWorkerTemplate")
 		add(1, dig(t, "leaderTemplate"))
@@ -151,9 +156,10 @@ func kubernetesTotal(o fields) (x total, is bool) {
 	case "TrainJob":
 		x.tasks = int(num(dig(s, "trainer", "numNodes"), 1))
 		x.gpus = float64(x.tasks) * num(dig(s, "trainer", "resourcesPerNode", "limits", "nvidia.com/gpu"), 0)
-	case "RayJob":
-		add(1, dig(s, "rayClusterSpec", "headGroupSpec", "template"))
-		for _, g := range dig(s, "rayClusterSpec", "workerGroupSpecs").([]any) {
+	case "RayJob", "RayService":
+		cluster := dig(s, map[any]string{"RayJob": "rayClusterSpec", "RayService": "rayClusterConfig"}[o["kind"]])
+		add(1, dig(cluster, "headGroupSpec", "template"))
+		for _, g := range dig(cluster, "workerGroupSpecs").([]any) {
 			add(num(dig(g, "replicas"), 1), dig(g, "template"))
 		}
 	default:
@@ -164,8 +170,9 @@ func kubernetesTotal(o fields) (x total, is bool) {
 
 var option = regexp.MustCompile(`(?m)(--?[a-zA-Z-]+)[= ]?([^\s]+)`)
 
-// sbatchTotal reads directives with regular expressions.
-func sbatchTotal(text string) (x total) {
+// sbatchTotal reads directives with regular expressions. Each job of an array of jobs of
+// several nodes is a workload of its own.
+func sbatchTotal(text string) (x total, jobs int) {
 	o := map[string]string{}
 	names := map[string]string{"-N": "--nodes", "-n": "--ntasks", "-t": "--time", "-a": "--array", "-G": "--gpus"}
 	for _, line := range regexp.MustCompile(`(?m)^#SBATCH (.*)$`).FindAllStringSubmatch(regexp.MustCompile(`^(#.*\n|\n)*`).FindString(text), -1) {
@@ -208,7 +215,11 @@ func sbatchTotal(text string) (x total) {
 		}
 		x.limit = time.Duration(s) * time.Second
 	}
-	return x
+	if nodes > 1 && o["--array"] != "" {
+		jobs, x.tasks = x.tasks, int(nodes)
+		return x, jobs
+	}
+	return x, 1
 }
 
 // runaiTotal reads flags of one line with regular expressions.
@@ -279,7 +290,8 @@ func TestNothingAsksForMoreThanItsSource(t *testing.T) {
 				}
 			}
 		case source.Sbatch:
-			want = append(want, sbatchTotal(string(data)))
+			x, jobs := sbatchTotal(string(data))
+			want = append(want, slices.Repeat([]total{x}, jobs)...)
 		case source.Runai:
 			text := regexp.MustCompile(`\\\n\s*`).ReplaceAllString(string(data), "")
 			for line := range strings.Lines(text) {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,6 +50,38 @@ func TestWhatIsSubmittedTogetherMayWaitForOthersOfIt(t *testing.T) {
 		if !again[i].Repeated || again[i].Workload.ID != all[i].Workload.ID {
 			t.Errorf("repeated: %+v", again[i])
 		}
+	}
+}
+
+// TestJobsOfAnArrayAndOfANameWaitForEachOther: a job of an array waits for the one
+// that stands so many before it as may run at once, a singleton for all of its name
+// and user.
+func TestJobsOfAnArrayAndOfANameWaitForEachOther(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	var docs []string
+	for i := range 4 {
+		docs = append(docs, fmt.Sprintf(`{"namePrefix":"wide","command":["fake"],"slurm":{"name":"Wide","indexes":"1-4","arrayTask":%d,"atOnce":2}}`, i))
+	}
+	all := ask(o, submission.SubmitTogether(several(t, "", docs...)))
+	for i, s := range all {
+		w := s.Workload
+		switch {
+		case i < 2:
+			o.is(w.ID, lifecycle.Starting)
+		case len(w.Checks) != 1 || w.Checks[0].Workload != all[i-2].Workload.ID || w.Checks[0].Event != spec.AfterEnded:
+			t.Errorf("job %d waits for %+v", i, w.Checks)
+		}
+	}
+	for name, want := range map[string]int{"Wide": 4, "wide": 0} {
+		next := ask(o, submission.SubmitTogether(several(t, "", fmt.Sprintf(`{"namePrefix":"x","command":["fake"],"slurm":{"name":%q,"singleton":true}}`, name))))
+		if n := len(next[0].Workload.Checks); n != want {
+			t.Errorf("a singleton called %s waits for %d, want %d", name, n, want)
+		}
+	}
+	others := several(t, "", `{"namePrefix":"x","command":["fake"],"slurm":{"name":"Wide","singleton":true}}`)
+	others[0].User = "bob"
+	if next := ask(o, submission.SubmitTogether(others)); len(next[0].Workload.Checks) != 0 {
+		t.Errorf("a singleton waits for jobs of others: %+v", next[0].Workload.Checks)
 	}
 }
 

@@ -37,6 +37,8 @@ const (
 	dirVar     = "MUSTER_SLURM_DIR"
 	envFile    = "environment"
 	scriptFile = "script" // the script's pid
+	// slurmScript is what the batch script itself is called, as under Slurm.
+	slurmScript = "slurm_script"
 )
 
 // BatchMain runs a batch script, whose command args is, and exits as it does.
@@ -74,7 +76,9 @@ func batch(args []string) (int, error) {
 	}
 	findServer()
 	jobEnvironment()
-	args = findCommands(args, dir)
+	if args, err = asFile(args, dir); err != nil {
+		return 0, err
+	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

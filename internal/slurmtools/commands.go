@@ -43,21 +43,27 @@ func findServer() {
 	}
 }
 
-// findCommands puts dir into the PATH of a login shell once more, in the place of
-// the script's first line: what such a shell reads at its start says a PATH of
-// its own. Lines keep their numbers.
-func findCommands(args []string, dir string) []string {
-	at := slices.Index(args, "-c")
-	if at < 1 || at+1 >= len(args) || !login(args[:at]) {
-		return args
+// asFile makes a script that is an argument of its interpreter a file of the name that
+// it has under Slurm, so that $0, BASH_SOURCE and __file__ say where it is, and every
+// interpreter reads it. For a login shell the file puts dir into PATH once more, in
+// the place of its first line: what such a shell reads at its start says a PATH of its
+// own. Lines keep their numbers.
+func asFile(args []string, dir string) ([]string, error) {
+	for i := 1; i < len(args); i++ {
+		first, body, _ := strings.Cut(args[i], "\n")
+		if !strings.HasPrefix(first, "#!") || args[i-1] != "-c" && args[i-1] != "-e" {
+			continue
+		}
+		name, rest := filepath.Join(dir, slurmScript), args[i+1:]
+		if len(rest) > 0 && rest[0] == slurmScript {
+			rest = rest[1:]
+		}
+		if login(args[:i-1]) {
+			first = "PATH=" + spec.ShellWords(dir) + ":$PATH"
+		}
+		return slices.Concat(args[:i-1], []string{name}, rest), os.WriteFile(name, []byte(first+"\n"+body), 0o600)
 	}
-	first, rest, _ := strings.Cut(args[at+1], "\n")
-	if !strings.HasPrefix(first, "#!") {
-		return args
-	}
-	args = slices.Clone(args)
-	args[at+1] = "PATH=" + spec.ShellWords(dir) + ":$PATH\n" + rest
-	return args
+	return args, nil
 }
 
 // login reports whether a command line is that of a login shell.

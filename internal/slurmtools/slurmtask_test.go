@@ -39,7 +39,11 @@ func script(t *testing.T, text string, env ...string) (code int, out string) {
 		k, v, _ := strings.Cut(kv, "=")
 		t.Setenv(k, v)
 	}
-	code, err := batch([]string{"/bin/sh", "-c", text, "slurm_script"})
+	shell, _, _ := strings.Cut(strings.TrimPrefix(text, "#!"), "\n")
+	if !strings.HasPrefix(text, "#!") {
+		shell = "/bin/sh"
+	}
+	code, err := batch([]string{shell, "-c", text, "slurm_script"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,5 +238,22 @@ func TestPatternsOfFiles(t *testing.T) {
 		if got := expandPattern(in, map[byte]string{'t': "3"}); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
+	}
+}
+
+// TestScriptIsAFile: what a script asks of where it is has the answer that it has
+// under Slurm, and every interpreter that reads a file will do.
+func TestScriptIsAFile(t *testing.T) {
+	code, out := script(t, `#!/bin/bash
+set -u
+echo "$(basename "$0") $(basename "${BASH_SOURCE[0]}")"
+test -d "$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+echo $LINENO`)
+	if want := "slurm_script slurm_script\n5\n"; code != 0 || out != want {
+		t.Errorf("it ends with %d and says %q, want %q", code, out, want)
+	}
+	code, err := batch([]string{"/usr/bin/awk", "-f", "-c", "#!/usr/bin/awk -f\nBEGIN { exit 9 }\n", "slurm_script"})
+	if code != 9 || err != nil {
+		t.Errorf("a script of awk ends with %d, %v, want 9", code, err)
 	}
 }

@@ -73,6 +73,9 @@ func (r *row) rare(letter byte) (string, bool) {
 	case 'H', 'I', 'J':
 		return "*", true
 	case 'K':
+		if _, _, task, is := terms.Member(w); is {
+			return strconv.Itoa(task), true
+		}
 		if r.task >= 0 {
 			return strconv.Itoa(terms.NumberIn(terms.Numbers(w), r.task)), true
 		}

@@ -39,6 +39,9 @@ func rowsOf(c *compat.Call, p *compat.Place, w *api.Workload, some []int) []row 
 		all = a.Tasks
 	}
 	whole := row{c: c, p: p, w: w, id: number, state: terms.StateOf(w), tasks: all, since: terms.Used(w, c.Now()), count: compat.Count(w), task: -1}
+	if array, _, task, is := terms.Member(w); is {
+		whole.id = fmt.Sprintf("%d_%d", array, task)
+	}
 	if cli.Document(w).Array == nil {
 		return []row{whole}
 	}
@@ -122,6 +125,9 @@ func (r *row) value(letter byte) (string, bool) {
 		}
 		return strconv.FormatInt(w.Number, 10), true
 	case 'F':
+		if array, _, _, is := terms.Member(w); is {
+			return strconv.FormatInt(array, 10), true
+		}
 		return strconv.FormatInt(w.Number, 10), true
 	case 'j':
 		return terms.Name(w), true

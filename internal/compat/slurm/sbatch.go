@@ -6,11 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/compat/slurm/terms"
@@ -82,15 +80,15 @@ func sbatch(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	doc, err := batch(c, name, data, options(c, "SBATCH_"), args)
+	docs, err := batches(c, name, data, options(c, "SBATCH_"), args)
 	if err != nil {
 		return err
 	}
-	besideScript(doc)
-	w, err := c.Submit(c.Context, doc, c.Bool("test-only"))
+	ws, err := submitted(c, docs)
 	if err != nil {
 		return err
 	}
+	w := &ws[len(ws)-1] // whose number is the array's, where there are several
 	if c.Bool("test-only") {
 		when := "cannot be told when"
 		if w.Plan != nil {
@@ -111,7 +109,28 @@ func sbatch(c *compat.Call) error {
 	if _, err := fmt.Fprint(c.Out(), text); err != nil || !c.Bool("wait") {
 		return err
 	}
-	return waited(c, w)
+	for i := range ws {
+		if ended := waited(c, &ws[i]); err == nil {
+			err = ended
+		}
+	}
+	return err
+}
+
+// submitted are the workloads of a script: one, or one for each job of an array of
+// jobs of several nodes.
+func submitted(c *compat.Call, docs []*spec.Document) ([]api.Workload, error) {
+	for _, doc := range docs {
+		besideScript(doc)
+	}
+	if len(docs) > 1 {
+		return c.Together(c.Context, docs, c.Bool("test-only"))
+	}
+	w, err := c.Submit(c.Context, docs[0], c.Bool("test-only"))
+	if err != nil {
+		return nil, err
+	}
+	return []api.Workload{*w}, nil
 }
 
 // besideScript has the output go where whoever says nothing of it looks for it
@@ -122,23 +141,9 @@ func besideScript(doc *spec.Document) {
 		return
 	}
 	doc.Slurm.Output = "slurm-%j.out"
-	if doc.Array != nil {
+	if doc.Array != nil || doc.Slurm.ArrayTask != nil {
 		doc.Slurm.Output = "slurm-%A_%a.out"
 	}
-}
-
-// same are the numbers of one's own jobs of that name that have not ended.
-func same(c *compat.Call, called string) ([]string, error) {
-	me, err := c.Own(c.Context)
-	if err != nil {
-		return nil, err
-	}
-	ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, func(w *api.Workload) bool { return w.User == me && terms.Name(w) == called })
-	var numbers []string
-	for _, w := range ws {
-		numbers = append(numbers, strconv.FormatInt(w.Number, 10))
-	}
-	return numbers, err
 }
 
 // waited ends as a job has.
@@ -198,10 +203,22 @@ func options(c *compat.Call, prefix string) []string {
 	return append(out, c.Passed...)
 }
 
-// batch makes a document of a script.
+// batch makes a document of a script that is one job.
 func batch(c *compat.Call, name string, data []byte, options, args []string) (*spec.Document, error) {
+	docs, err := batches(c, name, data, options, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(docs) > 1 {
+		return nil, cli.Wrong(fmt.Sprintf("%s is an array of %d jobs", name, len(docs)), "submit it with sbatch")
+	}
+	return docs[0], nil
+}
+
+// batches makes documents of a script: several of an array of jobs of several nodes.
+func batches(c *compat.Call, name string, data []byte, options, args []string) ([]*spec.Document, error) {
 	res, err := slurm.Import(data, slurm.Submission{
-		Options: options, Args: args, Name: filepath.Base(name), Now: c.Now(), Same: func(name string) ([]string, error) { return same(c, name) },
+		Options: options, Args: args, Name: filepath.Base(name), Now: c.Now(),
 	})
 	if err != nil {
 		return nil, compat.Refused(name, err)
@@ -209,10 +226,16 @@ func batch(c *compat.Call, name string, data []byte, options, args []string) (*s
 	if !c.Bool("quiet") && !c.Bool("parsable") {
 		compat.Report(c, name, res)
 	}
-	doc, err := compat.One(name, res)
-	if err != nil {
-		return nil, err
+	for _, doc := range res.Documents {
+		if err := placed(c, name, doc); err != nil {
+			return nil, err
+		}
 	}
+	return res.Documents, nil
+}
+
+// placed says of a job what its script left to where and by what name it is submitted.
+func placed(c *compat.Call, name string, doc *spec.Document) error {
 	if doc.Slurm != nil && doc.Slurm.Name == "" {
 		doc.Slurm.Name = filepath.Base(name) // as Slurm calls it, ending and all
 	}
@@ -226,9 +249,9 @@ func batch(c *compat.Call, name string, data []byte, options, args []string) (*s
 	if doc.Workdir == "" && doc.Image == "" {
 		dir, err := os.Getwd()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		doc.Workdir = dir
 	}
-	return doc, nil
+	return nil
 }

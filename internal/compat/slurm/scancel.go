@@ -144,22 +144,24 @@ func cancelled(c *compat.Call) ([]victim, error) {
 			return nil, err
 		}
 		var tasks []int
-		w, err := terms.Find(c, number)
+		ws, err := terms.FindEach(c, number, part)
 		if err != nil && !some {
 			if array, index, is := terms.TaskOf(c, number); is {
-				w, tasks, err = array, []int{index}, nil
+				ws, tasks, err = []*api.Workload{array}, []int{index}, nil
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
-		if some {
-			if tasks, err = terms.Tasks(w, id, part); err != nil {
-				return nil, err
+		for _, w := range ws {
+			if some {
+				if tasks, err = terms.Tasks(w, id, part); err != nil {
+					return nil, err
+				}
 			}
-		}
-		if keep(w) {
-			out = append(out, victim{w, tasks, step})
+			if keep(w) {
+				out = append(out, victim{w, tasks, step})
+			}
 		}
 	}
 	return out, nil

@@ -224,6 +224,9 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 		{"WorkDir=" + d.Workdir},
 		{"Comment=" + cmp.Or(d.Annotations["comment"], "(null)"), "Id=" + w.ID},
 	}
+	if array, _, task, is := terms.Member(w); is {
+		lines[0] = slices.Insert(lines[0], 1, fmt.Sprintf("ArrayJobId=%d", array), fmt.Sprintf("ArrayTaskId=%d", task))
+	}
 	if len(d.Licenses) > 0 {
 		lines = append(lines, []string{"Licenses=" + terms.Licenses(d.Licenses)})
 	}

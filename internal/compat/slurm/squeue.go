@@ -166,9 +166,9 @@ func named(c *compat.Call, ids []string, keep func(*api.Workload) bool, tasks ma
 	known := false
 	for _, id := range ids {
 		number, part, some := strings.Cut(id, "_")
-		w, err := terms.Find(c, number)
+		ws, err := terms.FindEach(c, number, part)
 		if array, index, is := terms.TaskOf(c, id); err != nil && is {
-			w, part, some, err = array, strconv.Itoa(terms.NumberIn(terms.Numbers(array), index)), true, nil
+			ws, part, some, err = []*api.Workload{array}, strconv.Itoa(terms.NumberIn(terms.Numbers(array), index)), true, nil
 		}
 		if cli.CodeOf(err) == cli.CodeOf(cli.Missing("", "")) && err != nil {
 			continue
@@ -176,15 +176,20 @@ func named(c *compat.Call, ids []string, keep func(*api.Workload) bool, tasks ma
 		if err != nil {
 			return nil, err
 		}
-		young := w.EndedAt == nil || c.Now().Sub(compat.At(w.EndedAt)) < minJobAge
-		known = known || young
-		if wanted := len(c.List("states")) > 0; keep(w) && (!cli.Ended(w) || wanted) {
+		for _, w := range ws {
+			young := w.EndedAt == nil || c.Now().Sub(compat.At(w.EndedAt)) < minJobAge
+			known = known || young
+			if wanted := len(c.List("states")) > 0; !keep(w) || cli.Ended(w) && !wanted {
+				continue
+			}
 			known = true
+			given, err := []int(nil), error(nil)
 			if some {
-				given, err := terms.Tasks(w, id, part)
-				if err != nil {
+				if given, err = terms.Tasks(w, id, part); err != nil {
 					return nil, err
 				}
+			}
+			if given != nil {
 				tasks[w.ID] = append(tasks[w.ID], given...)
 			} else {
 				wholes[w.ID] = true

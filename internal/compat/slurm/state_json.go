@@ -64,6 +64,9 @@ func (r *row) object() terms.Object {
 			waiting = strings.Trim(text, "[]")
 		}
 	}
+	if of, _, task, is := terms.Member(w); is {
+		array, most, arrayTask = of, d.Slurm.AtOnce, task
+	}
 	code := 0
 	if a := compat.Last(w); a != nil && a.ExitCode != nil && cli.Ended(w) {
 		code = *a.ExitCode << 8 // as wait() has it

@@ -93,6 +93,9 @@ func forPods(doc *spec.Document, master bool) *spec.Document {
 		return doc
 	}
 	d := doc.Clone()
+	if m.Image != "" {
+		d.Image = m.Image
+	}
 	d.Command, d.Args = doc.Command, doc.Args
 	if len(m.Command.Argv) > 0 {
 		d.Command, d.Args = m.Command, m.Args
@@ -274,7 +277,11 @@ func volumesOf(d *spec.Document) (volumes, mounts codec.Tree) {
 			if v.Temporary.Size > 0 {
 				size = v.Temporary.Size.String()
 			}
-			add(v.Path, v.ReadOnly, "emptyDir", of("medium", "Memory", "sizeLimit", size))
+			at := of("medium", "Memory", "sizeLimit", size)
+			if v.Temporary.Disk {
+				at = of("sizeLimit", size)
+			}
+			add(v.Path, v.ReadOnly, "emptyDir", at)
 		case v.Secret != "":
 			add(path.Clean(v.Path), v.ReadOnly, "secret", of("secretName", v.Secret))
 		}

@@ -35,7 +35,7 @@ func (k *reader) container(o *source.Map, doc *spec.Document, volumes map[string
 	if v := o.Consume("image"); v != nil {
 		doc.Image = v.Text()
 		v.Kept("image")
-	} else {
+	} else if doc.Image == "" { // else it is known already
 		k.Refuse(o.Tree.Line, source.FieldPath(o.Path, "image"), "", "is missing", "write the image that the container runs")
 	}
 	k.pullPolicy(o.Consume("imagePullPolicy"), o, doc)

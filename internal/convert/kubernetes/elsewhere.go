@@ -13,7 +13,6 @@ var alternatives = map[string]string{
 	"CronJob":                "nothing here submits by the clock: write spec.jobTemplate as a Job and let cron run muster run -f JOB.yaml",
 	"DaemonSet":              "a daemon of every node is the cluster's own matter",
 	"ReplicationController":  "write it as a Deployment",
-	"RayService":             "write a Deployment whose command is serve run",
 	"SeldonDeployment":       "write the predictor's container as a Deployment",
 	"VirtualMachineInstance": "workloads are processes and containers",
 	"ScheduledWorkflow":      "write its steps as Jobs, which wait for each other with after, and let cron submit them",

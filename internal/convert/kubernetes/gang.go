@@ -398,10 +398,6 @@ func (k *reader) mpiJob(o *source.Map, doc *spec.Document) *spec.Document {
 // readLauncher gives gang the command of its launcher.
 func readLauncher(gang *spec.Document, launcher *replica, asWorker *source.Value) {
 	d := launcher.doc
-	if d.Image != gang.Image {
-		launcher.at.Refuse(fmt.Sprintf("has the image %s, and the workers %s", source.Shorten(d.Image), source.Shorten(gang.Image)), "a gang has one image; build one that has both")
-		return
-	}
 	gang.Command, gang.Args = d.Command, d.Args // workers run the platform's own
 	if asWorker != nil && asWorker.Bool() {
 		if d.Resources.GPU != gang.Resources.GPU {
@@ -419,6 +415,9 @@ func readLauncher(gang *spec.Document, launcher *replica, asWorker *source.Value
 		asWorker.Translated("workers", "")
 	}
 	m := spec.Master{}
+	if d.Image != gang.Image {
+		m.Image = d.Image
+	}
 	for name, text := range d.Env {
 		if was, both := gang.Env[name]; !both || was != text {
 			m.Env = source.Set(m.Env, name, text)
@@ -427,7 +426,7 @@ func readLauncher(gang *spec.Document, launcher *replica, asWorker *source.Value
 	if r := d.Resources; !r.Equal(spec.Resources{}) && !r.Equal(spec.Resources{CPU: 1000}) {
 		m.Resources = &r
 	}
-	if len(m.Env) > 0 || m.Resources != nil {
+	if m.Image != "" || len(m.Env) > 0 || m.Resources != nil {
 		gang.Master = &m
 	}
 	launcher.at.Translated("command", "the launcher runs it")

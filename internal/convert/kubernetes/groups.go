@@ -79,7 +79,7 @@ func apart(groups []*replica) string {
 	for i, g := range groups[:len(groups)-1] {
 		a, b := g.doc, base.doc
 		switch {
-		case a.Image != b.Image:
+		case a.Image != b.Image && (i > 0 || g.count > 1):
 			return fmt.Sprintf("%s has the image %s and %s another", g.role, source.Shorten(a.Image), base.role)
 		case !a.Resources.Equal(b.Resources) && (i > 0 || g.count > 1):
 			return fmt.Sprintf("%s needs other resources than %s", g.role, base.role)
@@ -133,6 +133,12 @@ func byRank(groups []*replica) (*spec.Document, string) {
 		if i == 0 && !g.doc.Resources.Equal(gang.Resources) {
 			r := g.doc.Resources
 			gang.Master = &spec.Master{Resources: &r}
+		}
+		if i == 0 && g.doc.Image != gang.Image {
+			if gang.Master == nil {
+				gang.Master = &spec.Master{}
+			}
+			gang.Master.Image = g.doc.Image
 		}
 		if g.doc.MaxDuration > 0 {
 			gang.MaxDuration = shorter(gang.MaxDuration, g.doc.MaxDuration)
@@ -215,8 +221,7 @@ func mergeGroups(master, worker *replica) *spec.Document {
 func refuseDifference(gang *spec.Document, master *replica) {
 	m, d := spec.Master{}, master.doc
 	if d.Image != gang.Image {
-		master.at.Refuse(fmt.Sprintf("has the image %s, and the workers %s", source.Shorten(d.Image), source.Shorten(gang.Image)), "a gang has one image; build one that has both")
-		return
+		m.Image = d.Image
 	}
 	if !slices.Equal(d.Command.Argv, gang.Command.Argv) {
 		m.Command, m.Args = d.Command, d.Args
@@ -252,7 +257,7 @@ func refuseDifference(gang *spec.Document, master *replica) {
 	if what := otherwise(d, gang); what != "" {
 		master.at.Approximated("master", "its "+what+" are the workers'")
 	}
-	if len(m.Command.Argv) > 0 || len(m.Args) > 0 || len(m.Env) > 0 || m.Resources != nil {
+	if m.Image != "" || len(m.Command.Argv) > 0 || len(m.Args) > 0 || len(m.Env) > 0 || m.Resources != nil {
 		gang.Master = &m
 		master.at.Translated("master", "what differs from the workers")
 	}
@@ -263,6 +268,7 @@ func otherwise(a, b *spec.Document) string {
 	x, y := a.Clone(), b.Clone()
 	for _, d := range []*spec.Document{x, y} {
 		d.Command, d.Args, d.Env, d.Resources, d.Master = spec.Command{}, nil, nil, spec.Resources{}, nil
+		d.Image, d.PullPolicy = "", ""
 		d.Workers, d.Labels, d.Annotations, d.MaxDuration = 0, nil, nil, 0
 		d.Ports, d.Probe = nil, nil
 		d.Volumes, d.Secrets = slices.Clone(d.Volumes), slices.Clone(d.Secrets)

@@ -6,8 +6,8 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// inferenceService is a service whose predictor says its container. Of one that
-// names a model and its format, the container is the cluster's to know.
+// inferenceService is a service whose predictor says its container, or a model and its
+// format, for which KServe has runtimes.
 func (k *reader) inferenceService(o *source.Map, doc *spec.Document) *spec.Document {
 	s := o.Map("spec")
 	p := s.Map("predictor")
@@ -16,9 +16,11 @@ func (k *reader) inferenceService(o *source.Map, doc *spec.Document) *spec.Docum
 		return nil
 	}
 	doc.Kind = lifecycle.Inference
-	if !p.Has("containers") {
-		k.Refuse(p.Tree.Line, source.FieldPath(p.Path, "containers"), "", "is missing: which container serves a format of models is for the cluster's runtimes to say",
-			"write spec.predictor.containers with the runtime's image and, as its argument, where the model is; kubectl get clusterservingruntimes shows them")
+	served := modelOf(k, p)
+	if !p.Has("containers") && served == nil {
+		if len(k.Errors) == 0 {
+			k.Refuse(p.Tree.Line, source.FieldPath(p.Path, "containers"), "", "is missing, and no model is named", "write spec.predictor.containers, or spec.predictor.model with its modelFormat and storageUri")
+		}
 		return nil
 	}
 	a := &scaler{first: -1, least: 1, concurrency: 1}
@@ -54,13 +56,17 @@ func (k *reader) inferenceService(o *source.Map, doc *spec.Document) *spec.Docum
 	}
 	p.Consume("timeout").Dropped("requests are not ended by their length")
 	p.Consume("canaryTrafficPercent").Dropped("all requests go to the newest generation, once its replicas are ready")
-	for _, name := range []string{"deploymentStrategy", "batcher", "logger", "model", "workerSpec"} {
+	for _, name := range []string{"deploymentStrategy", "batcher", "logger", "workerSpec"} {
 		p.Consume(name).Dropped("replicas have one container")
 	}
 	for _, name := range []string{"labels", "annotations"} {
 		p.Consume(name).Ignored("they are of what the cluster makes")
 	}
-	if restart := k.podSpec(p, doc, "kserve-container"); restart != nil {
+	containers := func(volumes map[string]*volumeSource) { k.containers(p, doc, volumes, "kserve-container") }
+	if served != nil {
+		containers = func(volumes map[string]*volumeSource) { served.container(k, doc, volumes) }
+	}
+	if restart := k.podSpecOf(p, doc, containers); restart != nil {
 		restart.Ignored("replicas are always started again")
 	}
 	if a.least == a.most {

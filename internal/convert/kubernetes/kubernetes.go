@@ -37,6 +37,7 @@ var kinds = map[string]kindReader{
 	"LeaderWorkerSet":  {"leaderworkerset.x-k8s.io", (*reader).leaderWorkerSet},
 	"RayCluster":       {"ray.io", (*reader).rayCluster},
 	"RayJob":           {"ray.io", (*reader).rayJob},
+	"RayService":       {"ray.io", (*reader).rayService},
 }
 
 // knativeGroup has a kind of the same name as one that stands beside workloads.

@@ -49,13 +49,18 @@ var podDropped = source.Reasons{
 // The container that counts is the one of that name; where there is none, the
 // first that asks for GPUs.
 func (k *reader) podSpec(o *source.Map, doc *spec.Document, mainName string) (restart *source.Value) {
+	return k.podSpecOf(o, doc, func(volumes map[string]*volumeSource) { k.containers(o, doc, volumes, mainName) })
+}
+
+// podSpecOf is podSpec where something else says what the container is.
+func (k *reader) podSpecOf(o *source.Map, doc *spec.Document, containers func(volumes map[string]*volumeSource)) (restart *source.Value) {
 	if o == nil {
 		return nil
 	}
 	restart = o.Consume("restartPolicy")
 	volumes := k.volumeSources(o.Consume("volumes"))
 	readSecurity(o.Consume("securityContext"), doc)
-	k.containers(o, doc, volumes, mainName)
+	containers(volumes)
 	for _, v := range volumes {
 		if !v.mounted {
 			v.at.Ignored("nothing mounts it")

@@ -44,6 +44,34 @@ func (k *reader) rayCluster(o *source.Map, doc *spec.Document) *spec.Document {
 	return gang
 }
 
+// servePort is where Ray Serve listens where nothing else is said.
+const servePort = 8000
+
+// rayService is a Ray cluster whose head deploys the applications of Ray Serve. It runs
+// until it is stopped.
+func (k *reader) rayService(o *source.Map, doc *spec.Document) *spec.Document {
+	s := o.Map("spec")
+	config, cluster := s.Consume("serveConfigV2"), s.Map("rayClusterConfig")
+	if config == nil || cluster == nil {
+		k.missingTemplate(o, "spec.serveConfigV2 and spec.rayClusterConfig")
+		return nil
+	}
+	run := "cat >/tmp/serve-config.yaml <<'MUSTER'\n" + strings.TrimRight(config.Text(), "\n") + "\nMUSTER\nserve start --http-host 0.0.0.0 && serve deploy /tmp/serve-config.yaml || exit $?\nexec sleep infinity"
+	gang := rayGang(k, cluster, config, doc, run)
+	if gang == nil {
+		return nil
+	}
+	gang.Retry.Limit, gang.Retry.Backoff = source.MaxRetries, podBackoff
+	config.Translated("command", "the first task starts the head of a Ray cluster and deploys it there")
+	if len(gang.Ports) == 0 {
+		gang.Ports = []spec.Port{{Port: servePort, Name: "serve"}}
+	}
+	s.Consume("serveService").Ignored("the first task is reached by muster port-forward")
+	s.Finish(source.Reasons{"serviceUnhealthySecondThreshold": "the whole gang is tried again when it ends", "deploymentUnhealthySecondThreshold": "the whole gang is tried again when it ends", "rayClusterDeletionDelaySeconds": "it is replaced whole"},
+		source.Reasons{"upgradeStrategy": "it is replaced whole", "excludeHeadPodFromServeSvc": "requests go to the head", "suspend": "write hold"}, false)
+	return gang
+}
+
 // rayGang makes a gang of the head and the workers of a Ray cluster.
 func rayGang(k *reader, cluster *source.Map, at *source.Value, doc *spec.Document, run string) *spec.Document {
 	if cluster == nil {

@@ -81,8 +81,8 @@ func (k *reader) volumeSource(o *source.Map, s *volumeSource) {
 
 func readEmptyDir(v *source.Value, s *volumeSource) {
 	s.volume.Temporary = &spec.Temporary{}
+	s.volume.Temporary.Disk = true
 	if v == nil { // emptyDir: with nothing after it
-		s.near = "it lies in memory"
 		return
 	}
 	o := v.Map()
@@ -90,9 +90,7 @@ func readEmptyDir(v *source.Value, s *volumeSource) {
 		s.volume.Temporary.Size = size.Quantity()
 	}
 	s.memory = o.Consume("medium").Text() == "Memory"
-	if !s.memory {
-		s.near = "it lies in memory"
-	}
+	s.volume.Temporary.Disk = !s.memory
 	o.Finish(nil, nil, false)
 }
 
@@ -185,6 +183,7 @@ func readMount(item *source.Value, s *volumeSource, m spec.Volume, sub string, d
 		}
 		return
 	case strings.TrimRight(m.Path, "/") == "/dev/shm" && m.Temporary != nil:
+		m.Temporary.Disk = false
 		if m.Temporary.Size > 0 {
 			doc.Resources.SHM = m.Temporary.Size
 			item.Translated("resources.shm", "")

@@ -32,15 +32,34 @@ func (s *script) constraint() {
 	case err != nil:
 		s.refuse(d, fmt.Sprintf("%q %s", source.Shorten(d.value), err), "write features with & and | between, and parentheses: (a100|h100)&nvlink")
 		return
-	case len(choices) == 1:
+	}
+	reason := "features are labels of nodes here"
+	if strings.ContainsFunc(text, notOfLabels) {
+		reason += ", with - for what a label's key cannot have"
+	}
+	if len(choices) == 1 {
 		s.doc.NodeAffinity = append(s.doc.NodeAffinity, termsOf(choices[0])...)
-		s.record(d, source.Translated, false, "nodeAffinity", "features are labels of nodes here")
+		s.record(d, source.Translated, false, "nodeAffinity", reason)
 		return
 	}
 	for _, all := range choices {
 		s.doc.NodeAffinityAny = append(s.doc.NodeAffinityAny, spec.NodeChoice{Terms: termsOf(all)})
 	}
-	s.record(d, source.Translated, false, "nodeAffinityAny", "features are labels of nodes here")
+	s.record(d, source.Translated, false, "nodeAffinityAny", reason)
+}
+
+// notOfLabels reports what sites have in names of features, such as gpu_mem:32GB, and
+// a label's key has not.
+func notOfLabels(c rune) bool { return c == ':' || c == '+' || c == '@' }
+
+// labelOf is the label of a feature.
+func labelOf(feature string) string {
+	return strings.Map(func(c rune) rune {
+		if notOfLabels(c) {
+			return '-'
+		}
+		return c
+	}, feature)
 }
 
 // termsOf are the conditions for features. One with a value, as sinfo shows those
@@ -49,10 +68,10 @@ func termsOf(features []string) []spec.NodeTerm {
 	var out []spec.NodeTerm
 	for _, name := range features {
 		if key, value, has := strings.Cut(name, "="); has {
-			out = append(out, spec.NodeTerm{Key: key, Op: "In", Values: []string{value}})
+			out = append(out, spec.NodeTerm{Key: labelOf(key), Op: "In", Values: []string{value}})
 			continue
 		}
-		out = append(out, spec.NodeTerm{Key: name, Op: "Exists"})
+		out = append(out, spec.NodeTerm{Key: labelOf(name), Op: "Exists"})
 	}
 	return out
 }

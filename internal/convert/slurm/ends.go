@@ -24,7 +24,7 @@ func (s *script) placement() {
 			s.doc.Priority = p
 			s.translated(d, "priority")
 		} else {
-			s.record(d, source.Ignored, true, "", "it is no priority here; write low, medium, high or a number")
+			s.record(d, source.Ignored, false, "", "what it grants is of the site's own making; where it is to go first, write low, medium, high or a number")
 		}
 	}
 	if d := s.consume("priority"); d != nil {
@@ -218,30 +218,26 @@ func (s *script) dependency(d *directive) {
 			s.doc.After = append(s.doc.After, after)
 		}
 	}
-	s.translated(d, "after")
+	switch {
+	case !s.doc.Slurm.Singleton:
+		s.translated(d, "after")
+	case len(s.doc.After) == 0:
+		s.translated(d, "slurm.singleton")
+	default:
+		s.translated(d, "after, slurm.singleton")
+	}
 }
 
-// singleton waits for the jobs of that name which the submitter has by now
-// (slurm.schedmd.com/sbatch.html, --dependency).
+// singleton waits for the jobs of that name which the submitter has by then
+// (slurm.schedmd.com/sbatch.html, --dependency): the jobs of an array for each other.
 func (s *script) singleton(d *directive) bool {
-	name := s.doc.Slurm.Name
-	switch {
-	case s.sub.Same == nil:
-		s.refuse(d, "singleton waits for the jobs of one's own that have the same name, which a file alone cannot know", "submit it with sbatch, or write afterany with their ids")
-		return false
-	case name == "" && s.sub.Name == "":
+	if s.doc.Slurm.Name == "" && s.sub.Name == "" {
 		s.refuse(d, "singleton waits for jobs of the same name, and there is none", "write --job-name")
 		return false
-	case name == "":
-		name = s.sub.Name
 	}
-	same, err := s.sub.Same(name)
-	if err != nil {
-		s.refuse(d, "the jobs of that name cannot be listed: "+err.Error(), "try again")
-		return false
-	}
-	for _, id := range same {
-		s.doc.After = append(s.doc.After, spec.Dependency{Workload: id, When: spec.AfterEnded})
+	s.doc.Slurm.Singleton = true
+	if s.doc.Array != nil {
+		s.doc.Array.Parallelism = 1
 	}
 	return true
 }

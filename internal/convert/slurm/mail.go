@@ -81,7 +81,7 @@ func (s *script) mail() {
 			s.record(user, source.Ignored, false, "", "nobody is mailed")
 		}
 	case user == nil:
-		s.record(types, source.Ignored, true, "", "nobody is mailed without --mail-user: users have no addresses here")
+		s.record(types, source.Ignored, false, "", "nobody is mailed without --mail-user: users have no addresses here")
 	default:
 		s.mailTo(user, types, on, reason, lost)
 	}
@@ -91,7 +91,7 @@ func (s *script) mailTo(user, types *directive, on []string, reason string, lost
 	for to := range strings.SplitSeq(user.value, ",") {
 		to = strings.TrimSpace(to)
 		if !spec.Address(to) {
-			s.record(user, source.Ignored, true, "", source.Shorten(to)+" is no whole address, and users have none here; write it like ana@example.com")
+			s.record(user, source.Ignored, false, "", source.Shorten(to)+" is no whole address, and users have none here; write it like ana@example.com")
 			s.record(types, source.Ignored, false, "", "nobody is mailed")
 			s.doc.Notifications = nil
 			return

@@ -29,6 +29,7 @@ type script struct {
 	sub  Submission
 	doc  *spec.Document
 	opts map[string]*directive // the last of each name counts
+	jobs int                   // of an array whose jobs are workloads of their own; 0: there is one
 }
 
 // Submission is what a script is submitted with.
@@ -37,9 +38,6 @@ type Submission struct {
 	Args    []string  // of the script
 	Name    string    // of the job, where it says none
 	Now     time.Time // from which --begin counts; zero: it must say its zone
-	// Same are the numbers of the submitter's jobs of that name that have not
-	// ended, for --dependency=singleton; nil: nobody knows.
-	Same func(name string) ([]string, error)
 }
 
 // Import reads an sbatch script as it is submitted. It fails as Import
@@ -84,7 +82,14 @@ func readWith(r *source.Reader, text string, sub Submission) {
 	if over != "" {
 		r.ApplyOverlay(s.doc, over)
 	}
-	r.Add(s.doc)
+	if s.jobs == 0 {
+		r.Add(s.doc)
+	}
+	for i := range s.jobs {
+		d := s.doc.Clone()
+		d.Slurm.ArrayTask = &i
+		r.Add(d)
+	}
 }
 
 // OverlayMark begins the comment line of a script that keeps an overlay.
@@ -157,7 +162,7 @@ func stepImage(line string) string {
 // words reads options as sbatch takes them.
 func (s *script) words(words []string, line int) {
 	if len(words) == 0 && line > 0 {
-		s.r.Refuse(line, "#SBATCH", "", "says nothing", "write an option, such as --ntasks=4")
+		s.r.Note(source.Note{Line: line, Field: "#SBATCH", Fate: source.Ignored, Reason: "it says nothing, to sbatch neither"})
 	}
 	for i := 0; i < len(words); i++ {
 		w := words[i]
@@ -238,10 +243,14 @@ func (s *script) refuse(d *directive, reason, hint string) {
 	s.r.Refuse(max(d.line, 1), "--"+d.name, d.value, reason, hint)
 }
 
-// interpreters are the programs of a script's first line that take its text as
-// an argument, and with which option.
-var interpreters = map[string]string{
-	"bash": "-c", "sh": "-c", "zsh": "-c", "dash": "-c", "ksh": "-c", "python": "-c", "python3": "-c", "perl": "-e", "ruby": "-e", "Rscript": "-e",
+// textOption is the option by which an interpreter takes a text as an argument. In a
+// task the script is a file, as under Slurm: every interpreter that reads one will do.
+func textOption(program string) string {
+	switch program {
+	case "perl", "ruby", "Rscript", "node", "julia", "lua":
+		return "-e"
+	}
+	return "-c"
 }
 
 // command makes the script the document's command: its interpreter, with the
@@ -261,11 +270,11 @@ func (s *script) command(body string, args []string) {
 			break
 		}
 	}
-	option, known := interpreters[program]
-	if !known {
-		s.r.Refuse(1, "#!", line, fmt.Sprintf("%q is not an interpreter that takes a text", source.Shorten(program)), "write a script of bash that runs it")
+	if program == "" {
+		s.r.Refuse(1, "#!", line, "names no interpreter", "begin the script with #!/bin/bash")
 		return
 	}
+	option := textOption(program)
 	if len(body) > 120<<10 {
 		s.r.Refuse(1, "script", "", fmt.Sprintf("has %d bytes; no program can be given more than %d", len(body), 120<<10), "keep what it runs in a file of its own")
 		return

@@ -315,7 +315,11 @@ func (s *script) memory(cores, gpus int) {
 		case by != nil:
 			s.refuse(d, "stands beside --"+by.name, "keep one of the two")
 		case q == 0 && o.name == "mem":
-			s.record(d, source.Approximated, true, "", "memory is neither counted nor limited; write how much")
+			if s.opts["exclusive"] != nil {
+				s.record(d, source.Translated, false, "exclusive", "all memory of the node is its own")
+			} else {
+				s.record(d, source.Approximated, true, "", "memory is neither counted nor limited; write how much")
+			}
 		case o.each == 0:
 			s.refuse(d, "there are no GPUs", "remove it, or ask for GPUs")
 		case int64(q) > (1<<62)/int64(o.each):
@@ -331,6 +335,9 @@ func (s *script) memory(cores, gpus int) {
 		by = d
 	}
 }
+
+// mostJobs bounds how many workloads an array of jobs of several nodes becomes.
+const mostJobs = 1000
 
 // someOf are indexes for a loop of a shell, at most eight.
 func someOf(all []int) string {
@@ -366,8 +373,16 @@ func (s *script) array(sh shape) {
 		a.Parallelism = min(n, len(all))
 	}
 	if sh.nodes > 1 {
-		s.refuse(d, fmt.Sprintf("each of the array's %d jobs would have %d nodes, and tasks of an array have one each", len(all), sh.nodes),
-			"take --array out and submit it for each index: for i in "+someOf(all)+"; do sbatch --export=ALL,SLURM_ARRAY_TASK_ID=$i SCRIPT; done")
+		if len(all) > mostJobs {
+			s.refuse(d, fmt.Sprintf("has %d jobs of %d nodes, and each becomes a workload, at most %d of one script", len(all), sh.nodes, mostJobs),
+				"submit it in parts: for i in "+someOf(all)+"; do sbatch --array=$i SCRIPT; done")
+			return
+		}
+		s.doc.Slurm.Indexes, s.jobs = text, len(all)
+		if a.Parallelism < len(all) {
+			s.doc.Slurm.AtOnce = a.Parallelism
+		}
+		s.record(d, source.Translated, false, "slurm.arrayTask", fmt.Sprintf("each of its %d jobs has %d nodes and is a workload of its own; they have numbers one after another, of which the last is the array's", len(all), sh.nodes))
 		return
 	}
 	s.doc.Array = a

@@ -20,6 +20,9 @@ func (v *validator) tasks() {
 			v.fail("slots", strconv.Itoa(d.Slots), "is for framework mpi", "remove it, or write framework: mpi")
 		}
 		v.elastic()
+		if d.Master != nil && d.Master.Image != "" && !v.image() {
+			v.fail("master.image", d.Master.Image, "is an image, and the other tasks have none", "write image as well: all of a gang's tasks are containers, or none is")
+		}
 		if d.Master != nil {
 			v.resources("master.resources", d.Master.Resources, v.image())
 		}
@@ -137,11 +140,21 @@ func (v *validator) slurm() {
 		case err != nil:
 			e := err.(codec.FieldError)
 			v.fail("slurm.indexes", s.Indexes, e.Problem, e.Hint)
-		case d.Array == nil:
+		case d.Array == nil && s.ArrayTask == nil:
 			v.fail("slurm.indexes", s.Indexes, "are for arrays", "remove them, or write array")
-		case len(all) != d.Size():
+		case s.ArrayTask != nil && *s.ArrayTask >= len(all):
+			v.fail("slurm.arrayTask", strconv.Itoa(*s.ArrayTask), fmt.Sprintf("is not one of the %d jobs of indexes", len(all)), fmt.Sprintf("write 0 to %d", len(all)-1))
+		case s.ArrayTask == nil && len(all) != d.Size():
 			v.fail("slurm.indexes", s.Indexes, fmt.Sprintf("are %d, but the array has %d tasks", len(all), d.Size()), "write as many as completions says")
 		}
+	}
+	switch {
+	case s.ArrayTask != nil && d.Array != nil:
+		v.fail("slurm.arrayTask", strconv.Itoa(*s.ArrayTask), "is for a job of an array whose jobs have a workload each, and this one has tasks for them", "remove it, or array")
+	case s.ArrayTask != nil && s.Indexes == "":
+		v.fail("slurm.indexes", "", "is missing: it says which jobs the array has", "write them like 0-9, or remove slurm.arrayTask")
+	case s.ArrayTask == nil && s.AtOnce > 0:
+		v.fail("slurm.atOnce", strconv.Itoa(s.AtOnce), "is for jobs of an array that have a workload each", "write array.parallelism")
 	}
 	if _, err := UnpackEnvironment(s.Environment); err != nil {
 		v.fail("slurm.environment", "", err.Error(), "leave it out: submitting the document fills it in")

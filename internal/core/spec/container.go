@@ -37,16 +37,17 @@ type Volume struct {
 	Path      string            `json:"path,omitempty" doc:"Where it is in the container." required:"true" example:"/data" form:"absolute"`
 	HostPath  string            `json:"hostPath,omitempty" doc:"Directory or file of the node." example:"/srv/datasets" form:"absolute"`
 	Create    bool              `json:"create,omitempty" doc:"Makes the directory hostPath where it is missing."`
-	Temporary *Temporary        `json:"temporary,omitempty" doc:"An empty directory in memory that goes with the task." short:"size"`
+	Temporary *Temporary        `json:"temporary,omitempty" doc:"An empty directory that goes with the task, in memory unless it says otherwise." short:"size"`
 	Config    map[string]string `json:"config,omitempty" doc:"Files by name, with their content."`
 	Secret    string            `json:"secret,omitempty" doc:"Name of a secret; path is then its file." form:"name"`
 	Claim     string            `json:"claim,omitempty" doc:"Name of a PersistentVolumeClaim in its project's namespace; then it runs in Kubernetes clusters only." example:"datasets" form:"claim"`
 	ReadOnly  bool              `json:"readOnly,omitempty" doc:"Tasks cannot write to it."`
 }
 
-// Temporary is an empty directory in memory.
+// Temporary is an empty directory, in memory or on the node's disk.
 type Temporary struct {
-	Size Quantity `json:"size,omitempty" doc:"At most this much. By default half of the node's memory." example:"4Gi" min:"0"`
+	Size Quantity `json:"size,omitempty" doc:"At most this much. By default half of the node's memory; what is on disk is not limited." example:"4Gi" min:"0"`
+	Disk bool     `json:"disk,omitempty" doc:"It lies on the node's disk and not in memory."`
 }
 
 // Port is one on which tasks listen. A bare number in a document is Port.

@@ -9,6 +9,7 @@ import (
 type Master struct {
 	Command   Command           `json:"command,omitempty" doc:"Instead of the workload's command."`
 	Args      []string          `json:"args,omitempty" doc:"Arguments appended to its command."`
+	Image     string            `json:"image,omitempty" doc:"Instead of the workload's image." form:"image"`
 	Env       map[string]string `json:"env,omitempty" doc:"Variables on top of the workload's." form:"variable"`
 	Resources *Resources        `json:"resources,omitempty" doc:"Instead of the workload's resources. An mpi launcher by default takes the CPU of a worker, at most one, and no GPU."`
 }

@@ -21,6 +21,9 @@ type Slurm struct {
 	TasksPerNode int               `json:"tasksPerNode,omitempty" doc:"Processes on each node: SLURM_NTASKS_PER_NODE. By default as even as can be." example:"4" min:"1" max:"4096"`
 	CPUsPerTask  int               `json:"cpusPerTask,omitempty" doc:"SLURM_CPUS_PER_TASK." example:"8" min:"1" max:"4096"`
 	Indexes      string            `json:"indexes,omitempty" doc:"SLURM_ARRAY_TASK_ID of an array's tasks, in their order, as sbatch --array takes them. By default from 0." example:"1-10:2,20"`
+	ArrayTask    *int              `json:"arrayTask,omitempty" doc:"Which job of an array of jobs of several nodes this is, from 0: its SLURM_ARRAY_TASK_ID is that of indexes. An import makes a workload of each such job; they are submitted together, in their order." min:"0"`
+	AtOnce       int               `json:"atOnce,omitempty" doc:"How many jobs of such an array run at once: this one waits for the one that stands so many before it. By default all." example:"4" min:"1"`
+	Singleton    bool              `json:"singleton,omitempty" doc:"The job waits for the submitter's jobs of the same name that have not ended when it is submitted."`
 	Partition    string            `json:"partition,omitempty" doc:"SLURM_JOB_PARTITION." example:"gpu"`
 	Account      string            `json:"account,omitempty" doc:"SLURM_JOB_ACCOUNT." example:"vision"`
 	Output       string            `json:"output,omitempty" doc:"File below the working directory that the script's output also goes to, with the patterns of sbatch: %j, %A, %a, %x, %N, %u." example:"logs/%x-%j.out"`
@@ -79,6 +82,16 @@ func ParseIndexes(text string) ([]int, error) {
 		}
 	}
 	return all, nil
+}
+
+// ArrayPlace is where a job stands in an array of jobs that have a workload each: its
+// SLURM_ARRAY_TASK_ID among those of all. It fails to be of one where none are said.
+func (s *Slurm) ArrayPlace() (place int, all []int, ok bool) {
+	if s == nil || s.ArrayTask == nil {
+		return 0, nil, false
+	}
+	all, err := ParseIndexes(s.Indexes)
+	return *s.ArrayTask, all, err == nil && *s.ArrayTask >= 0 && *s.ArrayTask < len(all)
 }
 
 // SlurmCancelArg is the argument under which the program of a script's tasks, whose

@@ -95,6 +95,14 @@ func (d *Document) master(index int) *Master {
 	return nil
 }
 
+// ImageOf is the image of the task of that index, where all have the given one.
+func (d *Document) ImageOf(index int, image string) string {
+	if m := d.master(index); m != nil && m.Image != "" {
+		return m.Image
+	}
+	return image
+}
+
 // Needs is what the task of that index needs.
 func (d *Document) Needs(index int) Resources {
 	if m := d.master(index); m != nil && m.Resources != nil {

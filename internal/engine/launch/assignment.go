@@ -47,7 +47,7 @@ func (from *Server) Assignment(w *core.Workload, t *core.Task, tasks map[int]*co
 		given = from.TaskEnv(w)
 	}
 	a := backend.Assignment{
-		ID: t.ID, Node: t.Node, Devices: t.Devices, Image: workload.ImageOf(w), Pull: backend.PullPolicy(s.PullPolicy),
+		ID: t.ID, Node: t.Node, Devices: t.Devices, Image: s.ImageOf(t.ID.Index, workload.ImageOf(w)), Pull: backend.PullPolicy(s.PullPolicy),
 		Prelude: prelude(w),
 		Argv:    s.CommandOf(t.ID.Index),
 		Workdir: s.Workdir,
@@ -140,7 +140,7 @@ func volumes(a *backend.Assignment, s *spec.Document) {
 		case v.Claim != "":
 			a.Mounts = append(a.Mounts, backend.Mount{Claim: v.Claim, Target: v.Path, ReadOnly: v.ReadOnly})
 		case v.Temporary != nil:
-			a.Mounts = append(a.Mounts, backend.Mount{Temporary: true, Target: v.Path, Size: v.Temporary.Size.Units(), ReadOnly: v.ReadOnly})
+			a.Mounts = append(a.Mounts, backend.Mount{Temporary: true, Disk: v.Temporary.Disk, Target: v.Path, Size: v.Temporary.Size.Units(), ReadOnly: v.ReadOnly})
 		case len(v.Config) > 0:
 			for _, name := range slices.Sorted(maps.Keys(v.Config)) {
 				a.Files = append(a.Files, backend.File{Name: fmt.Sprintf("config-%d-%s", i, name), Path: strings.TrimSuffix(v.Path, "/") + "/" + name, Data: []byte(v.Config[name])})

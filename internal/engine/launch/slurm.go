@@ -105,7 +105,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	}
 	maps.Copy(m, s.Variables)
 	optional(int64(d.MaxDuration.Std().Seconds()), "MUSTER_SLURM_LIMIT")
-	slurmArray(m, d, t, strconv.FormatInt(w.Seq, 10))
+	slurmArray(m, d, t, w.Seq)
 }
 
 // perNode is SLURM_TASKS_PER_NODE: 4(x2),3.
@@ -140,7 +140,13 @@ func arrayIndex(d *spec.Document, t *core.Task) int {
 }
 
 // slurmArray is what the tasks of an array know of it.
-func slurmArray(m map[string]string, d *spec.Document, t *core.Task, array string) {
+func slurmArray(m map[string]string, d *spec.Document, t *core.Task, seq int64) {
+	array := strconv.FormatInt(seq, 10)
+	if place, all, is := d.Slurm.ArrayPlace(); is { // those after it have the numbers above
+		array = strconv.FormatInt(seq+int64(len(all)-1-place), 10)
+		arrayVariables(m, d, all, place, array)
+		return
+	}
 	if d.Array == nil {
 		return
 	}
@@ -151,7 +157,12 @@ func slurmArray(m map[string]string, d *spec.Document, t *core.Task, array strin
 	if given, err := spec.ParseIndexes(d.Slurm.Indexes); d.Slurm.Indexes != "" && err == nil && len(given) == len(all) {
 		all = given
 	}
-	m["SLURM_ARRAY_JOB_ID"], m["SLURM_ARRAY_TASK_ID"] = array, strconv.Itoa(all[t.ID.Index])
+	arrayVariables(m, d, all, t.ID.Index, array)
+}
+
+// arrayVariables are those of the job at a place of an array.
+func arrayVariables(m map[string]string, d *spec.Document, all []int, place int, array string) {
+	m["SLURM_ARRAY_JOB_ID"], m["SLURM_ARRAY_TASK_ID"] = array, strconv.Itoa(all[place])
 	m["SLURM_ARRAY_TASK_COUNT"] = strconv.Itoa(len(all))
 	m["SLURM_ARRAY_TASK_MIN"], m["SLURM_ARRAY_TASK_MAX"] = strconv.Itoa(slices.Min(all)), strconv.Itoa(slices.Max(all))
 	step := 1

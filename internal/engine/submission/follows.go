@@ -1,6 +1,7 @@
 package submission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -29,6 +30,43 @@ func follows(tx *draft.Tx, doc *spec.Document, before []*spec.Document) error {
 	}
 	return nil
 }
+
+// queuedBehind has a job of Slurm wait for those that its array or its name say: the
+// job of its array that stands so many places before it as may run at once, and with
+// singleton the submitter's jobs of its name that have not ended
+// (slurm.schedmd.com/sbatch.html, --dependency). Those before it have no number yet.
+func queuedBehind(tx *draft.Tx, doc *spec.Document, s Submission) {
+	j := doc.Slurm
+	if j == nil || j.AtOnce == 0 && !j.Singleton {
+		return
+	}
+	after := slices.Clone(doc.After)
+	wait := func(workload string) {
+		if a := (spec.Dependency{Workload: workload, When: spec.AfterEnded}); !slices.Contains(after, a) {
+			after = append(after, a)
+		}
+	}
+	if at := len(s.Before) - j.AtOnce; j.AtOnce > 0 && at >= 0 && j.ArrayTask != nil && *j.ArrayTask >= j.AtOnce && s.Before[at] != nil {
+		wait(s.Before[at].Name)
+	}
+	if j.Singleton {
+		for _, b := range s.Before {
+			if b != nil && b.Slurm != nil && jobName(b) == jobName(doc) && b.Project == doc.Project {
+				wait(b.Name)
+			}
+		}
+		for id := range tx.Workloads() {
+			w, _, _ := tx.View(id)
+			if w != nil && !w.Phase.End() && w.User == s.User && w.Spec.Slurm != nil && jobName(w.Spec) == jobName(doc) {
+				wait(string(w.ID))
+			}
+		}
+	}
+	doc.After = after
+}
+
+// jobName is what Slurm calls a job.
+func jobName(doc *spec.Document) string { return cmp.Or(doc.Slurm.Name, doc.Name) }
 
 // followsAnew is follows for another document of w: what w had waited for before
 // may be gone, and it cannot wait for itself.

@@ -125,7 +125,11 @@ func acceptable(tx *draft.Tx, s Submission) (*spec.Document, error) {
 		return nil, err
 	}
 	doc := *s.Doc
-	return &doc, nameOf(tx, &doc)
+	if err := nameOf(tx, &doc); err != nil {
+		return nil, err
+	}
+	queuedBehind(tx, &doc, s)
+	return &doc, nil
 }
 
 // submit begins a workload of a document that is acceptable.

@@ -42,6 +42,9 @@ func (v *volumes) mount(p *Builder, a *backend.Assignment) error {
 			v.add(name, corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.Claim, ReadOnly: m.ReadOnly}}, m.Target, m.ReadOnly)
 		case m.Temporary:
 			source := &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}
+			if m.Disk {
+				source.Medium = corev1.StorageMediumDefault
+			}
 			if m.Size > 0 {
 				source.SizeLimit = resource.NewQuantity(m.Size, resource.BinarySI)
 			}

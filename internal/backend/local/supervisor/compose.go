@@ -3,11 +3,13 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -49,7 +51,7 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 	if in.Dir, err = img.Config.Dir(a.Workdir); err != nil {
 		return composed{}, mine(err)
 	}
-	if in.Binds, in.Memory, err = containerMounts(a, user); err != nil {
+	if in.Binds, in.Memory, err = containerMounts(a, dir, user); err != nil {
 		return composed{}, err
 	}
 	if err := checkOwn(root, a, img.Ref, in); err != nil {
@@ -103,10 +105,18 @@ func placeOf(f backend.File) string {
 
 // containerMounts checks what the assignment wants mounted and makes what is to be
 // made.
-func containerMounts(a backend.Assignment, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
-	for _, m := range a.Mounts {
+func containerMounts(a backend.Assignment, dir string, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
+	for i, m := range a.Mounts {
 		if err := container.CheckTarget(m.Target); err != nil {
 			return nil, nil, &cannotRun{reason: lifecycle.ReasonMountFailed, text: err.Error()}
+		}
+		if m.Temporary && m.Disk {
+			own := filepath.Join(dir, "temporary", strconv.Itoa(i))
+			if err := errors.Join(os.MkdirAll(own, 0o700), os.Chmod(own, 0o777)); err != nil { //nolint:gosec // its user may be any, and who is on the machine does not come by its parent
+				return nil, nil, err
+			}
+			binds = append(binds, container.Bind{Source: own, Target: m.Target, ReadOnly: m.ReadOnly})
+			continue
 		}
 		if m.Temporary {
 			size := m.Size

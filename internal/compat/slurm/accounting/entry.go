@@ -34,11 +34,22 @@ type entry struct {
 	used       *usage // what was sampled; nil: nobody has asked yet
 }
 
+// entriesOfAll are the lines of several jobs.
+func entriesOfAll(c *compat.Call, p *compat.Place, ws []*api.Workload, some []int) (out []*entry) {
+	for _, w := range ws {
+		out = append(out, entriesOf(c, p, w, some)...)
+	}
+	return out
+}
+
 // entriesOf are the lines of a job; of some tasks of an array theirs alone.
 func entriesOf(c *compat.Call, p *compat.Place, w *api.Workload, some []int) []*entry {
 	d := cli.Document(w)
 	number := strconv.FormatInt(w.Number, 10)
 	e := entry{Demand: terms.Demand{Call: c, Workload: w, Document: d, Task: -1, Count: compat.Count(w)}, p: p, job: number, raw: number, submit: time.Time(w.CreatedAt)}
+	if array, _, task, is := terms.Member(w); is {
+		e.job = fmt.Sprintf("%d_%d", array, task)
+	}
 	var out []*entry
 	tries := w.Attempts
 	if n := len(tries); n > 0 && !c.Bool("duplicates") {

@@ -249,16 +249,12 @@ func accounted(c *compat.Call, p *compat.Place, w window) ([]*entry, error) {
 			if err != nil {
 				return nil, err
 			}
-			if ws == nil || !keep.job(ws) {
-				continue
-			}
-			var some []*entry
-			for _, e := range entriesOf(c, p, ws, tasks) {
-				if which.step == "" || e.Step == which.step {
-					some = append(some, e)
+			for _, w := range ws {
+				if !keep.job(w) {
+					continue
 				}
+				add(slices.DeleteFunc(entriesOf(c, p, w, tasks), func(e *entry) bool { return which.step != "" && e.Step != which.step }))
 			}
-			add(some)
 		}
 		return once(out), nil
 	}
@@ -302,21 +298,22 @@ func parseID(text string) (jobID, error) {
 	return id, nil
 }
 
-// find is the workload with which of its tasks are meant; nil: there is none,
-// of which sacct says nothing.
-func (id jobID) find(c *compat.Call) (*api.Workload, []int, error) {
-	w, err := terms.Find(c, id.number)
+// find is the workload with which of its tasks are meant, or the workloads of an
+// array's jobs; none where there is none, of which sacct says nothing.
+func (id jobID) find(c *compat.Call) ([]*api.Workload, []int, error) {
+	ws, err := terms.FindEach(c, id.number, id.tasks)
 	if err != nil && cli.CodeOf(err) != cli.CodeOf(cli.Missing("", "")) {
 		return nil, nil, err
 	}
 	if err != nil {
 		if array, index, is := terms.ArrayOf(c, id.number, false); is && id.tasks == "" {
-			return array, []int{index}, nil
+			return []*api.Workload{array}, []int{index}, nil
 		}
 		return nil, nil, nil
 	}
-	if id.tasks == "" {
-		return w, nil, nil
+	w := ws[0]
+	if _, _, _, member := terms.Member(w); member || id.tasks == "" {
+		return ws, nil, nil
 	}
 	given, err := spec.ParseIndexes(strings.TrimSuffix(strings.TrimPrefix(id.tasks, "["), "]"))
 	if err != nil {
@@ -330,7 +327,7 @@ func (id jobID) find(c *compat.Call) (*api.Workload, []int, error) {
 			tasks = append(tasks, n)
 		}
 	}
-	return w, tasks, nil
+	return ws, tasks, nil
 }
 
 // filter is which jobs are wanted.

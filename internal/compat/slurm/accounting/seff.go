@@ -37,18 +37,18 @@ func seff(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	w, tasks, err := which.find(c)
+	ws, tasks, err := which.find(c)
 	if err != nil {
 		return err
 	}
-	if w == nil {
+	if len(ws) == 0 {
 		return cli.Missing("Job not found.", "sacct lists the jobs of today")
 	}
 	p, err := compat.Places(c.Context, c.Tool)
 	if err != nil {
 		return err
 	}
-	for _, e := range entriesOf(c, p, w, tasks) {
+	for _, e := range entriesOfAll(c, p, ws, tasks) {
 		if e.Step != "" {
 			continue
 		}

@@ -83,16 +83,16 @@ func sstat(c *compat.Call) error {
 		if err != nil {
 			return err
 		}
-		w, tasks, err := which.find(c)
+		ws, tasks, err := which.find(c)
 		if err != nil {
 			return err
 		}
-		if w == nil {
+		if len(ws) == 0 {
 			c.Say("sstat: error: couldn't get steps for job %s", id)
 			continue
 		}
 		before := len(rows)
-		for _, e := range entriesOf(c, p, w, tasks) {
+		for _, e := range entriesOfAll(c, p, ws, tasks) {
 			if e.Step != "" && e.state == "RUNNING" && (which.step == "" || which.step == e.Step) {
 				rows = append(rows, e)
 			}

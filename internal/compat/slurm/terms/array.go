@@ -23,6 +23,17 @@ func Numbers(w *api.Workload) []int {
 	return all
 }
 
+// Member is the array of which a job is one that has a workload of its own, since it
+// has several nodes: the array's number, how many jobs it has, and this one's
+// SLURM_ARRAY_TASK_ID.
+func Member(w *api.Workload) (array int64, jobs, task int, ok bool) {
+	place, all, ok := cli.Document(w).Slurm.ArrayPlace()
+	if !ok {
+		return 0, 0, 0, false
+	}
+	return w.Number + int64(len(all)-1-place), len(all), all[place], true
+}
+
 // NumberIn is what the task of an index is called, of those that Numbers gives.
 func NumberIn(numbers []int, index int) int {
 	if index < len(numbers) {

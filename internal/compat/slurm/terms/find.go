@@ -15,8 +15,11 @@ import (
 )
 
 // Tasks reads which tasks of an array an id names: 3, or [1,4-6], as
-// SLURM_ARRAY_TASK_ID counts them.
+// SLURM_ARRAY_TASK_ID counts them; nil: all of the workload.
 func Tasks(w *api.Workload, id, part string) ([]int, error) {
+	if ofMembers(w) {
+		return nil, nil // it is the one that is meant
+	}
 	if cli.Document(w).Array == nil {
 		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s is no array, so %s is none of its tasks", w.Name, id), "name the job by its number to end it")
 	}
@@ -56,6 +59,48 @@ func Find(c *compat.Call, text string) (*api.Workload, error) {
 		return nil, cli.Missing(fmt.Sprintf("Invalid job id specified: %s", cmp.Or(text, `""`)), "squeue lists the jobs that there are")
 	}
 	return &list[0], nil
+}
+
+// FindEach are the jobs of a number: one, or all of an array whose jobs have a workload
+// each, or those of them that part names, such as 3 or [1,4-6].
+func FindEach(c *compat.Call, number, part string) ([]*api.Workload, error) {
+	w, err := Find(c, number)
+	if err != nil {
+		return nil, err
+	}
+	array, jobs, _, is := Member(w)
+	if !is || array != w.Number || jobs == 1 && part == "" {
+		return []*api.Workload{w}, nil
+	}
+	var given []int
+	if part != "" {
+		if given, err = spec.ParseIndexes(strings.TrimSuffix(strings.TrimPrefix(part, "["), "]")); err != nil {
+			return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s_%s", number, part), "an array's tasks are named like 12_3 or 12_[1,4-6]")
+		}
+	}
+	var out []*api.Workload
+	for n := array - int64(jobs) + 1; n <= array; n++ {
+		o, err := Find(c, strconv.FormatInt(n, 10))
+		if cli.CodeOf(err) == cli.CodeOf(cli.Missing("", "")) && err != nil {
+			continue // it was deleted
+		}
+		if err != nil {
+			return nil, err
+		}
+		if of, _, task, is := Member(o); is && of == array && (part == "" || slices.Contains(given, task)) {
+			out = append(out, o)
+		}
+	}
+	if len(out) == 0 {
+		return nil, cli.Missing(fmt.Sprintf("Invalid job id specified: %s_%s", number, part), "squeue -r lists the tasks that there are")
+	}
+	return out, nil
+}
+
+// ofMembers reports whether a job is one of an array whose jobs have a workload each.
+func ofMembers(w *api.Workload) bool {
+	_, _, _, is := Member(w)
+	return is
 }
 
 // TaskOf is the array that has not ended of which the job of a number is a
@@ -99,12 +144,12 @@ func Whole(done string, ids []string) error {
 func FindAll(c *compat.Call, texts []string) ([]*api.Workload, error) {
 	var out []*api.Workload
 	for _, text := range texts {
-		number, _, _ := strings.Cut(text, "_")
-		w, err := Find(c, number)
+		number, part, _ := strings.Cut(text, "_")
+		ws, err := FindEach(c, number, part)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, w)
+		out = append(out, ws...)
 	}
 	return out, nil
 }
