@@ -101,7 +101,7 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"runai placeholder":       {"# c\nrunai submit a -i b -p <your_project>\n", "is a placeholder", 2},
 		"runai open quote":        {"runai submit a -i b -e \"A=1\n", "no shell reads this", 1},
 		"sky field":               {"run: x\nnum_node: 2\n", "is not known", 2},
-		"sky no command":          {"setup: x\n", "is missing", 1},
+		"sky no command":          {"setup: x\nnum_nodes: 2\n", "is missing, and a workspace has one task", 1},
 		"dstack type":             {"type: fleet\n", "is not work", 1},
 		"dstack field":            {"type: task\ncommands: [x]\nnode: 2\n", "is not known", 3},
 		"dstack gpu":              {"type: task\ncommands: [x]\nresources:\n  gpu: tpu:8:-1\n", "is not a number of GPUs", 4},
@@ -210,7 +210,7 @@ func TestLossIsSaid(t *testing.T) {
 		strings.Replace(pod, "NAME", "a", 1) + "  - {name: side, image: b}\n": "spec.containers[1]",
 		strings.Replace(pod, "NAME", "a", 1) + "    somethingNew: 1\n":        "spec.containers[0].somethingNew",
 		"name: a\nimage: b\ncommand: c\ncompute: {gpus: 1}\nnew_thing: 1\n":   "new_thing",
-		"runai submit a -i b --host-ipc\n":                                    "--host-ipc",
+		"runai submit a -i b --host-network\n":                                    "--host-network",
 		"run: x\nfile_mounts: {/b: 's3://b'}\n":                               "file_mounts./b",
 		"type: task\ncommands: [x]\nschedule: {cron: '0 1 * * *'}\n":          "schedule",
 	} {

@@ -135,3 +135,13 @@ func TestMemoryOfGPUsIsThatOfTheirModel(t *testing.T) {
 		t.Errorf("mpirun over nodes: lost: %q", lost(r))
 	}
 }
+
+// Run:ai's guides write memory of GPUs with a B behind it.
+func TestMemoryOfGPUsIsReadAsItIsPrinted(t *testing.T) {
+	for text, want := range map[string]string{"10GB": "10G", "20G": "20G", "5Gi": "5Gi", "500": "500M", "500MB": "500M"} {
+		r := imported(t, []byte("runai submit a -i b --gpu-memory "+text+"\n"))
+		if got := r.Documents[0].Resources.GPU.Memory.String(); got != want {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
+	}
+}

@@ -3,7 +3,9 @@ package convert
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec/codec"
@@ -64,6 +66,14 @@ func mixed(line int, f, format source.Format, first int) error {
 	return codec.Errors{{Line: line, Problem: fmt.Sprintf("looks like %s, and line %d like %s", f, first, format), Hint: "import files of one kind"}}
 }
 
+// submitsToRunai are commands of runai that submit, at the beginning of a line.
+var submitsToRunai = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*(\$ )?runai[ \t]+((submit|submit-dist|submit-mpi|submit-pytorch)[ \t]|(training|workspace|inference|workload|distributed|mpi|pytorch|tf|xgboost)[ \t]+([a-z]+[ \t]+)?submit[ \t])`)
+})
+
+// field is how lines of YAML begin.
+var field = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(- |["']?[\w./-]+["']?:([ \t]|$)|[{\[])`) })
+
 // detectText knows what is not YAML: scripts and command lines. A script that calls
 // runai and has no directives of Slurm is one of Run:ai.
 func detectText(data []byte) source.Format {
@@ -80,6 +90,9 @@ func detectText(data []byte) source.Format {
 		case bytes.HasPrefix(whole, []byte("runai ")) || bytes.HasPrefix(whole, []byte("runai\t")):
 			return source.Runai
 		case !script && !assignment(line):
+			if !field().Match(line) && submitsToRunai().Match(data) { // other commands stand before it
+				return source.Runai
+			}
 			return ""
 		}
 	}

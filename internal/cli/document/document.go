@@ -321,6 +321,14 @@ func ResolveWorkdir(doc *spec.Document, local bool) error {
 	if doc.Image != "" || !local || filepath.IsAbs(doc.Workdir) {
 		return nil
 	}
+	if rest, home := strings.CutPrefix(doc.Workdir, "~"); home && (rest == "" || rest[0] == '/') { // as SkyPilot's files say it
+		own, err := os.UserHomeDir()
+		if err != nil {
+			return session.UsageError("the home directory cannot be told: "+err.Error(), "write workdir in full")
+		}
+		doc.Workdir = filepath.Join(own, rest)
+		return nil
+	}
 	dir, err := filepath.Abs(doc.Workdir) // of "": the present one
 	if err != nil {
 		return session.UsageError("the working directory cannot be told: "+err.Error(), "give one with --workdir")

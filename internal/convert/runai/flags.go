@@ -271,7 +271,7 @@ var flags = sync.OnceValue(func() map[string]flag {
 		"custom-url":   loses("tasks are reached through the server"),
 		"external-url": {source.OneValue, (*given).externalURL},
 		"address":      means("tasks are reached through the server"),
-		"host-ipc":     loses("tasks share no memory with their node; write --large-shm").bare(),
+		"host-ipc":     flag{source.OneValue, (*given).hostIPC}.bare(),
 		"host-network": loses("tasks share no network with their node").bare(),
 
 		// Where it runs.
@@ -414,8 +414,22 @@ func (g *given) largeSHM() {
 	if g.value == "false" {
 		return
 	}
-	g.s.doc.Volumes = append(g.s.doc.Volumes, spec.Volume{Path: "/dev/shm", Temporary: &spec.Temporary{}})
+	g.sharedMemory()
 	g.translated("volumes", "as large as half of the node's memory")
+}
+
+// hostIPC is there for what processes of one task share in memory, which the image's own
+// 64 MB are too small for. Other tasks of the node are not reached.
+func (g *given) hostIPC() {
+	g.sharedMemory()
+	g.translated("volumes", "shared memory of its own, as large as half of the node's memory")
+}
+
+func (g *given) sharedMemory() {
+	const path = "/dev/shm"
+	if !slices.ContainsFunc(g.s.doc.Volumes, func(v spec.Volume) bool { return v.Path == path }) {
+		g.s.doc.Volumes = append(g.s.doc.Volumes, spec.Volume{Path: path, Temporary: &spec.Temporary{}})
+	}
 }
 
 func (g *given) cleanPolicy() {

@@ -98,6 +98,9 @@ func (g *given) gpuBytes() (spec.Quantity, bool) {
 	if _, err := strconv.Atoi(text); err == nil {
 		text += "M"
 	}
+	if n := len(text) - 2; n > 0 && text[n+1] == 'B' && strings.IndexByte("KMGT", text[n]) >= 0 { // 10GB, as Run:ai's own guides have it
+		text = text[:n+1]
+	}
 	q, err := spec.ParseQuantity(text)
 	if err != nil {
 		g.refuse(source.ProblemOf(err), source.HintOf(err))

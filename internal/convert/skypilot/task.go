@@ -111,13 +111,27 @@ func sky(r *source.Reader, o *source.Map) *spec.Document {
 		doc.Command = spec.Command{Argv: []string{"/bin/bash", "-c", prelude + run.Text()}}
 		run.Translated("command", "each task runs it, with the variables of SkyPilot")
 	} else {
-		r.Refuse(o.Tree.Line, "run", "", "is missing: a task without a command only makes machines", "write what it runs")
+		t.machines(o)
 	}
 	doc.Env = source.Set(doc.Env, "SKYPILOT_NUM_NODES", strconv.Itoa(t.nodes))
 	doc.Env = source.Set(doc.Env, "SKYPILOT_NUM_GPUS_PER_NODE", strconv.Itoa(doc.Resources.GPU.Devices()))
 	o.Finish(source.Reasons{"config": "the server's own counts", "experimental": "the server's own counts"},
 		source.Reasons{"volumes": "write volumes with claim", "storage_mounts": "mount it on the nodes and write volumes", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
 	return doc
+}
+
+// machines is a task without a command: a cluster to work on, which is held until it
+// is stopped. Here that is a workspace.
+func (t *task) machines(o *source.Map) {
+	switch {
+	case t.nodes > 1:
+		t.Refuse(o.Tree.Line, "run", "", fmt.Sprintf("is missing, and a workspace has one task, not %d", t.nodes), "write what each node runs, such as: sleep infinity")
+	case !o.Has("resources") && len(t.doc.Init) == 0:
+		t.Refuse(o.Tree.Line, "run", "", "is missing, and neither resources nor setup say what is wanted", "write what it runs")
+	default:
+		t.doc.Kind, t.doc.Command = lifecycle.Workspace, spec.Command{Argv: []string{"/bin/sh", "-c", "exec sleep infinity"}}
+		t.Note(source.Note{Line: o.Tree.Line, Field: "run", Fate: source.Translated, To: "kind", Reason: "it runs nothing: a workspace that holds what it asks for until it is stopped"})
+	}
 }
 
 // variables reads envs and secrets. One without a value has that of whoever
@@ -159,15 +173,23 @@ func (t *task) workdir(v *source.Value) {
 		t.doc.Integrations = append(t.doc.Integrations, spec.Integration{Git: g})
 		v.Translated("integrations[0]", "")
 		o.Finish(nil, nil, true)
+	case t.doc.Image != "" && strings.HasPrefix(v.Text(), "/"):
+		t.doc.Volumes = append(t.doc.Volumes, spec.Volume{Path: workdirPath, HostPath: v.Text()})
+		t.doc.Workdir = workdirPath
+		v.Translated("volumes", "it is not copied: tasks work in the directory itself")
 	case t.doc.Image != "":
-		v.Dropped("a container sees what its volumes say; write volumes, or build the code into the image")
-	case strings.HasPrefix(v.Text(), "~"):
-		v.Dropped("it is below a home directory, and whose is not known; write the path in full")
+		v.Dropped("a container sees what its volumes say, and where the path begins is not known: sky launch knows it; write it in full, or build the code into the image")
+	case v.Text() == "~" || strings.HasPrefix(v.Text(), "~/"):
+		t.doc.Workdir = v.Text()
+		v.Translated("workdir", "it is below the home directory of who submits it, and not copied: tasks work in the directory itself")
 	default:
 		t.doc.Workdir = v.Text()
 		v.Translated("workdir", "it is not copied: tasks work in the directory itself")
 	}
 }
+
+// workdirPath is where SkyPilot has the working directory.
+const workdirPath = "/root/sky_workdir"
 
 // fileMount reads a path of the machine that a task sees.
 func (t *task) fileMount(at string, v *source.Value) {
@@ -192,6 +214,7 @@ var ignored = source.Reasons{
 	"cloud": "the scheduler chooses where it runs", "region": "the scheduler chooses where it runs", "zone": "the scheduler chooses where it runs", "infra": "the scheduler chooses where it runs",
 	"disk_size": "disk is neither counted nor limited", "disk_tier": "disk is neither counted nor limited", "network_tier": "the network is the nodes'",
 	"autostop": "resources are free once it has ended", "_cluster_config_overrides": "the server's own counts", "priority": "",
+	"max_hourly_cost": "nodes have no price", "local_disk": "disk is neither counted nor limited", "accelerator_args": "the nodes have what they have",
 }
 
 // resources reads what each node has.
@@ -225,7 +248,9 @@ func (t *task) resources(v *source.Value) {
 		t.doc.Preemptible = &yes
 		s.Translated("preemptible", "")
 	}
-	if i := o.Consume("image_id"); i != nil {
+	if i := o.Consume("image_id"); i != nil && !i.Tree.Scalar() {
+		i.Dropped("they are images of machines")
+	} else if i != nil {
 		image, docker := strings.CutPrefix(i.Text(), "docker:")
 		if docker {
 			t.doc.Image = image
