@@ -31,6 +31,17 @@ type Words struct {
 	Phase func(lifecycle.Phase) string
 }
 
+// Ours are the words of a tool whose commands are about something else than one
+// workload, such as a cluster with the jobs on it: advice goes on naming muster's own
+// commands.
+func Ours(phase func(lifecycle.Phase) string) *Words {
+	return &Words{Phase: phase, None: []string{
+		"apply", "approve", "attach", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "describe", "diff", "doctor", "environment", "events", "exec", "explain", "export", "get",
+		"hold", "import", "license", "lifecycle", "logs", "metrics", "move", "node", "notifications", "pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "restart", "run", "scale",
+		"secret", "server", "simulate", "ssh-config", "stop", "template", "top", "ui", "update", "usage", "util", "version", "wait", "why",
+	}}
+}
+
 // everywhere are flags of muster's that no tool has, and what takes their place.
 var everywhere = []Saying{
 	{"--server or MUSTER_SERVER", "MUSTER_SERVER"}, {"--server", "MUSTER_SERVER"},

@@ -210,7 +210,7 @@ func TestLossIsSaid(t *testing.T) {
 		strings.Replace(pod, "NAME", "a", 1) + "  - {name: side, image: b}\n": "spec.containers[1]",
 		strings.Replace(pod, "NAME", "a", 1) + "    somethingNew: 1\n":        "spec.containers[0].somethingNew",
 		"name: a\nimage: b\ncommand: c\ncompute: {gpus: 1}\nnew_thing: 1\n":   "new_thing",
-		"runai submit a -i b --host-network\n":                                    "--host-network",
+		"runai submit a -i b --host-network\n":                                "--host-network",
 		"run: x\nfile_mounts: {/b: 's3://b'}\n":                               "file_mounts./b",
 		"type: task\ncommands: [x]\nschedule: {cron: '0 1 * * *'}\n":          "schedule",
 	} {

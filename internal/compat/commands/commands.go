@@ -10,9 +10,11 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat"
+	"github.com/musterhq/muster/internal/compat/dstack"
 	"github.com/musterhq/muster/internal/compat/jobq"
 	"github.com/musterhq/muster/internal/compat/mcli"
 	"github.com/musterhq/muster/internal/compat/runai"
+	"github.com/musterhq/muster/internal/compat/sky"
 	"github.com/musterhq/muster/internal/compat/slurm"
 	"github.com/musterhq/muster/internal/compat/slurm/accounting"
 )
@@ -20,7 +22,7 @@ import (
 // tools are the commands by the name that the program is called by. They are
 // made only when one is called: their tables are long.
 var tools = map[string]func() *compat.Command{
-	"mcli": mcli.Tool, "runai": runai.Tool,
+	"mcli": mcli.Tool, "runai": runai.Tool, "sky": sky.Tool, "dstack": dstack.Tool,
 	"sbatch": slurm.Sbatch, "srun": slurm.Srun, "squeue": slurm.Squeue, "scancel": slurm.Scancel, "sinfo": slurm.Sinfo, "scontrol": slurm.Scontrol,
 	"sacct": accounting.Sacct, "sacctmgr": accounting.Sacctmgr, "salloc": slurm.Salloc, "seff": accounting.Seff, "sprio": slurm.Sprio, "sshare": slurm.Sshare, "sstat": accounting.Sstat,
 }

@@ -51,7 +51,9 @@ answered on standard error with the sentence that stands below; what is answered
 so is left out, and the command goes on unless it says otherwise. Servers are
 found (and started) as for muster itself; MUSTER_SERVER, MUSTER_DATA_DIR and
 MUSTER_PROJECT have the same meaning. Exit codes are those of the tools: 0, 1 for
-any error, and the code of what was run where a command runs something.
+any error, and the code of what was run where a command runs something; sky ends
+with 100 where a job has failed, 101 where it has not ended, 102 where there is none
+and 103 where it was cancelled.
 
 What is one's own is told by the name that the server knows. Over the network it
 knows a token, which several may have: there --me is refused, --all and filters end
@@ -60,6 +62,9 @@ nothing unless a user is named, and lists of mcli show everybody's.
 | Their word | Here |
 |---|---|
 | run, job | workload |
+| cluster (SkyPilot) | the name under which jobs are submitted; machines are the server's, and a cluster that runs no job holds nothing |
+| managed job (SkyPilot) | workload; its id is its number |
+| fleet, instance (dstack) | nodes that the server has |
 | node of a run (mcli), node of a job (Slurm), pod (Run:ai) | task |
 | resumption | attempt |
 | deployment | workload of the kind inference |
@@ -77,6 +82,12 @@ flags changed; that is what mcli describe run shows as submitted.
 
 A run of mcli that failed shows its exit code as the reason, Failed (17), and Error
 where there is none: that platform's documents have both.
+
+A job that sky exec submits has the GPUs, image and directory that its cluster was
+launched with, where it does not say otherwise, and leaves setup out, but in an image,
+which keeps nothing of it. dstack apply replaces a run of that name; where nobody is
+there to answer, a line of standard input is the answer, or --yes. Variables without a
+value in a file of either are those of who submits it, where they are set.
 
 jobq's commands are below muster: ` + "`muster jobq submit|list|status|logs|stop`" + `. Its
 submit needs Python with the package of the SDK.

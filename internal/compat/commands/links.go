@@ -16,7 +16,7 @@ import (
 
 // links is muster compat.
 func links() *compat.Command {
-	some := compat.Flag{Names: "only", Arg: "NAMES", Many: true, Does: "only these, with commas between: mcli, runai, slurm, or single names"}
+	some := compat.Flag{Names: "only", Arg: "NAMES", Many: true, Does: "only these, with commas between: dstack, mcli, runai, sky, slurm, or single names"}
 	return &compat.Command{Use: "compat", Short: "Other tools' command lines: install, list, remove", Sub: []*compat.Command{
 		{
 			Use: "install [DIR]", Short: "Make links by whose names this program is other tools", Most: 1,
@@ -33,7 +33,7 @@ is no link to this program stays as it is, unless --force is given.`,
 
 // slurmNames are the commands of Slurm, in order.
 func slurmNames() []string {
-	return slices.DeleteFunc(Names(), func(name string) bool { return name == "mcli" || name == "runai" })
+	return slices.DeleteFunc(Names(), func(name string) bool { return slices.Contains([]string{"dstack", "mcli", "runai", "sky"}, name) })
 }
 
 // chosen are the names of --only.
