@@ -22,11 +22,11 @@ func content(t *testing.T, text string) string {
 func TestConvertMakesDocumentsThatCanBeSubmitted(t *testing.T) {
 	w := newWorld(t)
 	var c api.Converted
-	w.ok("POST", "/v1/convert", content(t, "#!/bin/bash\n#SBATCH --gpus=1\n#SBATCH --mail-type=END\necho hi\n"), http.StatusOK, &c)
+	w.ok("POST", "/v1/convert", content(t, "#!/bin/bash\n#SBATCH --gpus=1\n#SBATCH --mem=0\necho hi\n"), http.StatusOK, &c)
 	if c.Format != "sbatch" || len(c.Documents) != 1 || !c.Lossy || len(c.Notes) != 4 {
 		t.Fatalf("%+v", c)
 	}
-	if n := c.Notes[2]; n.Line != 3 || n.Fate != "ignored" || n.Field != "--mail-type" || !n.Lossy || n.Reason == "" {
+	if n := c.Notes[2]; n.Line != 3 || n.Fate != "approximated" || n.Field != "--mem" || !n.Lossy || n.Reason == "" {
 		t.Errorf("%+v", n)
 	}
 	w.ok("POST", "/v1/projects/default/workloads", string(c.Documents[0]), http.StatusCreated, &api.Workload{})

@@ -212,7 +212,7 @@ func logFiles(cmd *exec.Cmd) (closeAll func(), err error) {
 		}
 		cmd.Stdout = io.MultiWriter(os.Stdout, f)
 		if errs == "" || errs == out {
-			cmd.Stderr = io.MultiWriter(os.Stderr, f) // appended whole, as O_APPEND does
+			cmd.Stderr = cmd.Stdout // one pipe: lines stay in the order in which they were written
 		}
 	}
 	if errs != "" && errs != "/dev/null" && errs != out {

@@ -257,3 +257,16 @@ echo $LINENO`)
 		t.Errorf("a script of awk ends with %d, %v, want 9", code, err)
 	}
 }
+
+// TestOutputStaysInOrder: what a script writes to both of its outputs is one file in the
+// order in which it wrote, unless --error says otherwise.
+func TestOutputStaysInOrder(t *testing.T) {
+	code, out := script(t, "for i in 1 2 3 4 5 6 7 8 9; do echo out $i; echo err $i >&2; done")
+	var want strings.Builder
+	for i := 1; i < 10; i++ {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	}
+	if code != 0 || out != want.String() {
+		t.Errorf("it ends with %d and writes\n%s", code, out)
+	}
+}

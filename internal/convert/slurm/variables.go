@@ -29,7 +29,7 @@ func (s *script) exports() {
 // given (slurm.schedmd.com/sbatch.html, "Output environment variables"), beside
 // those that follow from what a document says.
 var optionVariables = map[string]string{
-	"cpus-per-gpu": "SLURM_CPUS_PER_GPU", "dependency": "SLURM_JOB_DEPENDENCY", "distribution": "SLURM_DISTRIBUTION", "gpu-bind": "SLURM_GPU_BIND", "gpu-freq": "SLURM_GPU_FREQ", "gpus-per-socket": "SLURM_GPUS_PER_SOCKET",
+	"cpus-per-gpu": "SLURM_CPUS_PER_GPU", "dependency": "SLURM_JOB_DEPENDENCY", "distribution": "SLURM_DISTRIBUTION", "gpu-bind": "SLURM_GPU_BIND", "gpu-freq": "SLURM_GPU_FREQ", "gpus": "SLURM_GPUS", "gpus-per-node": "SLURM_GPUS_PER_NODE", "gpus-per-socket": "SLURM_GPUS_PER_SOCKET",
 	"gpus-per-task": "SLURM_GPUS_PER_TASK", "hint": "SLURM_HINT", "ntasks-per-core": "SLURM_NTASKS_PER_CORE", "ntasks-per-gpu": "SLURM_NTASKS_PER_GPU", "ntasks-per-socket": "SLURM_NTASKS_PER_SOCKET",
 	"overcommit": "SLURM_OVERCOMMIT", "profile": "SLURM_PROFILE", "qos": "SLURM_JOB_QOS", "reservation": "SLURM_JOB_RESERVATION", "threads-per-core": "SLURM_THREADS_PER_CORE",
 }

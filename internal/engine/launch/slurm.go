@@ -94,10 +94,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	if s.Variables["SLURM_MEM_PER_CPU"] == "" && s.Variables["SLURM_MEM_PER_GPU"] == "" {
 		optional(r.Memory.Units()>>20, "SLURM_MEM_PER_NODE")
 	}
-	if n := r.GPU.Devices(); n > 0 {
-		optional(int64(n), "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE")
-		optional(int64(n*nodes), "SLURM_GPUS")
-	}
+	optional(int64(r.GPU.Devices()), "SLURM_GPUS_ON_NODE") // SLURM_GPUS and its like are there where options say them
 	for name, v := range map[string]string{"SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export, "MUSTER_SLURM_OPEN_MODE": s.OpenMode} {
 		if v != "" {
 			set(v, name)
