@@ -105,11 +105,29 @@ func TestOfSeveralWaysTheFirstIsAskedFor(t *testing.T) {
 		"any_of: [{accelerators: 'L4:2'}, {accelerators: 'T4:4'}]": 2,
 		"candidates: [{instance_type: g5.12xlarge}, {cloud: gcp}]": 4,
 		"accelerators: 'H100:8'\n  any_of: [{cpus: 4}, {cpus: 8}]": 8,
-		"accelerators: {T4:1, L4:1}\n  ports: [8000, 9000-9003]":   1,
 	} {
 		r := imported(t, []byte("run: x\nresources:\n  "+resources+"\n"))
 		if n := r.Documents[0].TotalGPUs(); n != want || len(r.Lossy()) != 1 {
 			t.Errorf("%s: %d GPUs, want %d; lost: %q", resources, n, want, lost(r))
+		}
+	}
+}
+
+// Types of GPUs of which any will do are asked for together.
+func TestAnyOfSeveralTypesOfGPUs(t *testing.T) {
+	for text, want := range map[string]string{
+		"run: x\nresources:\n  accelerators: {T4:1, L4:1}\n  ports: [8000, 9000-9003]\n":             "t4|l4",
+		"run: x\nresources: {accelerators: ['A100-80GB:8', 'A100:8', 'A100:8']}\n":                   "a100-80gb|a100",
+		"run: x\nresources: {accelerators: 'H100-80GB:8'}\n":                                         "h100",
+		"type: task\nimage: a\ncommands: [x]\nresources: {gpu: {name: [MI300X, MI250], count: 1}}\n": "mi300x|mi250",
+		"type: task\nimage: a\ncommands: [x]\nresources: {gpu: 'A100:80GB:2'}\n":                     "a100-80gb",
+		"type: task\nimage: a\ncommands: [x]\nresources: {gpu: 'A100:48GB'}\n":                       "a100-80gb",
+		"name: a\nimage: b\ncompute: {gpus: 8, gpu_type: a10_24gb}\ncommand: x\n":                    "a10",
+		"name: a\nimage: b\ncompute: {gpus: 8, gpu_type: a100_40gb}\ncommand: x\n":                   "a100-40gb",
+	} {
+		r := imported(t, []byte(text))
+		if g := r.Documents[0].Resources.GPU; g.Type != want || len(r.Lossy()) != 0 {
+			t.Errorf("%s: %q, want %q; lost: %q", text, g.Type, want, lost(r))
 		}
 	}
 }
@@ -124,7 +142,7 @@ func TestProbesThatSendDataAreOfThePort(t *testing.T) {
 
 // A model all of whose GPUs have the memory that is asked for loses nothing.
 func TestMemoryOfGPUsIsThatOfTheirModel(t *testing.T) {
-	for gpu, want := range map[string]int{"A100:40GB:2": 0, "A100:80GB": 1, "H100:80GB:8": 0, "24GB": 1, "{name: L4, memory: 24GB.., count: 2}": 0, "{memory: {min: 24GB}}": 1} {
+	for gpu, want := range map[string]int{"A100:40GB:2": 0, "A100:80GB": 0, "A100:96GB": 1, "H100:80GB:8": 0, "24GB": 1, "{name: L4, memory: 24GB.., count: 2}": 0, "{memory: {min: 24GB}}": 1} {
 		r := imported(t, []byte("type: task\nimage: a\ncommands: [x]\nresources: {gpu: "+gpu+"}\n"))
 		if len(r.Lossy()) != want {
 			t.Errorf("%s: lost: %q", gpu, lost(r))

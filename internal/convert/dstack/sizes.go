@@ -197,7 +197,10 @@ func (d *run) gpu(v *source.Value) {
 			}
 		}
 	}
-	if memory != "" && !hasMemory(g.Type, memory) {
+	if memory != "" {
+		g.Type = withMemory(g.Type, memory)
+	}
+	if memory != "" && !enough(g.Type, memory) {
 		lossy = "GPUs are chosen by name, not by their memory: name one that has so much"
 	}
 	if g.Count < 0 || g.Count > 1024 {
@@ -215,18 +218,38 @@ func (d *run) gpu(v *source.Value) {
 	v.Translated("resources.gpu", "on each node")
 }
 
-// smallest is how many GB the smallest GPU of a model has (nvidia.com and
-// amd.com, data sheets of the products, November 2026).
-var smallest = map[string]int{
-	"t4": 16, "v100": 16, "a10": 24, "a10g": 24, "l4": 24, "rtx3090": 24, "rtx4090": 24, "a5000": 24, "rtx5090": 32, "a100": 40, "a40": 48, "a6000": 48, "l40": 48, "l40s": 48, "h100": 80,
-	"h200": 141, "b200": 180, "mi210": 64, "mi250": 128, "mi300x": 192, "mi325x": 256,
+// withMemory are types of which those that come in two sizes say the larger, where only
+// that has so much memory.
+func withMemory(types, memory string) string {
+	all := strings.Split(types, "|")
+	for i, kind := range all {
+		if n := source.LargerGPU[kind]; n > 0 && !holds(source.SmallestGPU[kind], memory) && holds(n, memory) {
+			all[i] = fmt.Sprintf("%s-%dgb", kind, n)
+		}
+	}
+	return strings.Join(all, "|")
 }
 
-// hasMemory reports whether every GPU of a model has so much memory.
-func hasMemory(model, memory string) bool {
+// enough reports whether every GPU of these types has so much memory.
+func enough(types, memory string) bool {
+	for kind := range strings.SplitSeq(types, "|") {
+		model, size, sized := strings.Cut(kind, "-")
+		n := source.SmallestGPU[model]
+		if sized {
+			n, _ = strconv.Atoi(strings.TrimSuffix(size, "gb"))
+		}
+		if !holds(n, memory) {
+			return false
+		}
+	}
+	return true
+}
+
+// holds reports whether so many GB are so much memory, of a range the smaller.
+func holds(gigabytes int, memory string) bool {
 	least, _ := span(memory)
 	q, ok := source.Memory(least)
-	return ok && q.Units() <= int64(smallest[model])<<30
+	return ok && q.Units() <= int64(gigabytes)<<30
 }
 
 // gpuMap reads a map, and returns how much memory each GPU is to have and what
@@ -277,15 +300,15 @@ func gpuPart(part string, g *spec.GPU) (lossy string) {
 		g.Count = -1
 		return ""
 	}
-	names := strings.Split(part, ",")
-	if len(names) > 1 {
-		g.Type = ""
-		return "any GPU fits"
+	var types []string
+	for name := range strings.SplitSeq(part, ",") {
+		kind, more := source.GPUType(strings.TrimSpace(name))
+		if types = append(types, kind); more != "" {
+			lossy = "of " + kind + " any fits, not only those of " + more
+		}
 	}
-	if g.Type = source.GPUModel(names[0]); len(g.Type) != len(names[0]) {
-		return "of " + g.Type + " any fits"
-	}
-	return ""
+	g.Type = strings.Join(types, "|")
+	return lossy
 }
 
 func isMemory(part string) bool {

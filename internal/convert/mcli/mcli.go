@@ -211,7 +211,7 @@ func (m *run) gpuTypeOf(v *source.Value, per int) {
 		return
 	}
 	text := v.Text()
-	model, size, sized := strings.Cut(strings.ToLower(text), "_")
+	kind, lost := source.GPUType(text)
 	switch {
 	case text == "none" || text == "None":
 		if per > 0 {
@@ -221,11 +221,11 @@ func (m *run) gpuTypeOf(v *source.Value, per int) {
 		v.Translated("resources.gpu", "")
 	case per == 0:
 		v.Ignored("there are no GPUs")
-	case sized:
-		m.doc.Resources.GPU.Type = model
-		v.Approximated("resources.gpu.type", "of "+model+" any fits, not only those of "+size)
+	case lost != "":
+		m.doc.Resources.GPU.Type = kind
+		v.Approximated("resources.gpu.type", "of "+kind+" any fits, not only those of "+lost)
 	default:
-		m.doc.Resources.GPU.Type = model
+		m.doc.Resources.GPU.Type = kind
 		v.Translated("resources.gpu.type", "")
 	}
 }

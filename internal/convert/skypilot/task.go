@@ -4,6 +4,7 @@ package skypilot
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -350,9 +351,14 @@ func (t *task) accelerators(v *source.Value) {
 		all = v.Texts()
 	}
 	g := spec.GPU{}
+	lost := ""
 	for i, text := range all {
 		name, count, counted := strings.Cut(text, ":")
-		one := spec.GPU{Count: 1, Type: source.GPUModel(name)}
+		kind, more := source.GPUType(name)
+		one := spec.GPU{Count: 1, Type: kind}
+		if more != "" {
+			lost = "on each node; of " + kind + " any fits, not only those of " + more
+		}
 		if counted {
 			if n, err := strconv.Atoi(count); err == nil && n > 0 && n <= 1024 {
 				one.Count = n
@@ -368,8 +374,10 @@ func (t *task) accelerators(v *source.Value) {
 			v.Approximated("resources.gpu", "it names different numbers of GPUs; the first is asked for")
 			return
 		}
-		if i > 0 && one.Type != g.Type {
-			one.Type = ""
+		if i > 0 && !slices.Contains(strings.Split(g.Type, "|"), one.Type) {
+			one.Type = g.Type + "|" + one.Type
+		} else if i > 0 {
+			one.Type = g.Type
 		}
 		g = one
 	}
@@ -378,15 +386,14 @@ func (t *task) accelerators(v *source.Value) {
 		return
 	}
 	t.doc.Resources.GPU = g
-	if len(all) > 1 {
-		v.Approximated("resources.gpu", "any GPU fits")
-		return
+	switch {
+	case lost != "":
+		v.Approximated("resources.gpu", lost)
+	case len(all) > 1:
+		v.Translated("resources.gpu", "on each node, any of them")
+	default:
+		v.Translated("resources.gpu", "on each node")
 	}
-	if len(all) == 1 && strings.Contains(all[0], "-") {
-		v.Approximated("resources.gpu", "on each node; of "+g.Type+" any fits")
-		return
-	}
-	v.Translated("resources.gpu", "on each node")
 }
 
 // atLeast reads a number that may have a + behind it.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/spec"
@@ -42,11 +43,34 @@ func IsCommit(s string) bool {
 	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// GPUModel is the part of an accelerator's name that names of products hold:
-// A100-80GB becomes a100.
-func GPUModel(name string) string {
-	model, _, _ := strings.Cut(strings.ToLower(name), "-")
-	return model
+// SmallestGPU is how many GB the smallest GPU of a model has (nvidia.com and
+// amd.com, data sheets of the products, November 2026).
+var SmallestGPU = map[string]int{
+	"t4": 16, "v100": 16, "a10": 24, "a10g": 24, "l4": 24, "rtx3090": 24, "rtx4090": 24, "a5000": 24, "rtx5090": 32, "a100": 40, "a40": 48, "a6000": 48, "l40": 48, "l40s": 48, "h100": 80,
+	"h200": 141, "b200": 180, "mi210": 64, "mi250": 128, "mi300x": 192, "mi325x": 256,
+}
+
+// LargerGPU is the memory of the larger of two GPUs of a model, whose names say how much
+// they have.
+var LargerGPU = map[string]int{"a100": 80, "v100": 32}
+
+// GPUType is the type of an accelerator as names of products hold it: its model, and its
+// memory where there are several. A100-80GB and a100_80gb are a100-80gb, and a10_24gb is
+// a10; lost is what else it says, such as the sxm of H100-SXM.
+func GPUType(name string) (kind, lost string) {
+	for i, word := range strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return c == '-' || c == '_' }) {
+		size, sized := strings.CutSuffix(word, "gb")
+		switch {
+		case i == 0:
+			kind = word
+		case sized && LargerGPU[kind] > 0 && (size == strconv.Itoa(LargerGPU[kind]) || size == strconv.Itoa(SmallestGPU[kind])):
+			kind += "-" + word
+		case sized && size == strconv.Itoa(SmallestGPU[kind]): // as all of them have
+		default:
+			lost += "-" + word
+		}
+	}
+	return kind, strings.TrimPrefix(lost, "-")
 }
 
 // Memory is an amount of memory: in GB, which are powers of 1024, where it

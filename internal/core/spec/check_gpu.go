@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core/spec/codec"
 	"github.com/musterhq/muster/internal/core/spec/schema"
@@ -14,6 +15,12 @@ import (
 func (v *validator) gpu(path string, g *GPU) {
 	if g.Type != "" && g.Kind() == NoGPU {
 		v.fail(path+".count", "0", "is missing beside type", "write how many, such as: count: 1")
+	}
+	for one := range strings.SplitSeq(g.Type, "|") {
+		if g.Type != "" && strings.TrimFunc(one, betweenWords) == "" {
+			v.fail(path+".type", g.Type, "has a type without a word", "write types with | between, such as: a100|h100")
+			break
+		}
 	}
 	if g.Share > 0 && g.Memory > 0 {
 		v.fail(path+".memory", g.Memory.String(), "cannot stand beside share", "keep one of the two: a part of each GPU, or bytes of it")

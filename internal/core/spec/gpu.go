@@ -12,7 +12,7 @@ import (
 // whole, else Share.
 type GPU struct {
 	Count  int      `json:"count,omitempty" doc:"Whole GPUs; beside share or memory, how many GPUs of one node that part is taken of, by default one." example:"8" min:"0" max:"1024"`
-	Type   string   `json:"type,omitempty" doc:"Only GPUs whose product name contains this, whatever the case." example:"h100"`
+	Type   string   `json:"type,omitempty" doc:"Only GPUs whose product name contains each of these words, whatever the case and whatever stands between them; several types with | between: any of them." example:"h100"`
 	Share  Share    `json:"share,omitempty" doc:"Part of each GPU, between 0 and 1 in steps of 0.001; others may have the rest." example:"0.5" min:"0.001" max:"0.999"`
 	Memory Quantity `json:"memory,omitempty" doc:"Bytes of each GPU's memory instead of a share." example:"8Gi" min:"1Mi"`
 	// What may be used beyond the part while others leave it unused. It is
@@ -21,6 +21,31 @@ type GPU struct {
 	MemoryLimit Quantity   `json:"memoryLimit,omitempty" doc:"Up to how many bytes of each GPU's memory it may use while there is room on the GPU: memory or more; what the GPU has not is not given. By default memory." example:"16Gi" min:"1Mi"`
 	MIG         MIG        `json:"mig,omitempty" doc:"Static partitions by profile: one profile, or a map of profile to number. They stand instead of count, share and memory." example:"1g.10gb"`
 }
+
+// OfType reports whether a product is of a type that is asked for: its name contains each
+// word of it, or of one of several with | between. Words are divided by spaces, -
+// and _, which names of one product have or have not: A100-80GB is NVIDIA A100-SXM4-80GB,
+// and RTX4090 is NVIDIA GeForce RTX 4090.
+func OfType(product, want string) bool {
+	if want == "" || product == want {
+		return true
+	}
+	name := typeGap.Replace(strings.ToLower(product))
+	for one := range strings.SplitSeq(strings.ToLower(want), "|") {
+		fits := true
+		for word := range strings.FieldsFuncSeq(one, betweenWords) {
+			fits = fits && strings.Contains(name, word)
+		}
+		if fits {
+			return true
+		}
+	}
+	return false
+}
+
+var typeGap = strings.NewReplacer(" ", "", "-", "", "_", "")
+
+func betweenWords(c rune) bool { return c == ' ' || c == '-' || c == '_' }
 
 // GPUKind says in which way GPUs are asked for.
 type GPUKind uint8

@@ -50,7 +50,9 @@ FIELDS:
       Whole GPUs; beside share or memory, how many GPUs of one node that part is
       taken of, by default one.
   type  <string>
-      Only GPUs whose product name contains this, whatever the case.
+      Only GPUs whose product name contains each of these words, whatever the
+      case and whatever stands between them; several types with | between: any
+      of them.
   share  <number>
       Part of each GPU, between 0 and 1 in steps of 0.001; others may have the
       rest.

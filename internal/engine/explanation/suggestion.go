@@ -154,7 +154,7 @@ func suggestionTypes(tx *draft.Tx, s *spec.Document, add func(string, func(*spec
 	products := map[string]bool{}
 	for _, n := range tx.State.Nodes {
 		for _, d := range n.Devices {
-			if n.Ready && d.Product != "" && !strings.Contains(strings.ToLower(d.Product), strings.ToLower(want)) {
+			if n.Ready && d.Product != "" && !spec.OfType(d.Product, want) {
 				products[d.Product] = true
 			}
 		}

@@ -2,11 +2,11 @@ package ledger
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // dead is the room on a device that is not healthy.
@@ -180,7 +180,7 @@ func (s *Site) Is(d int, want string) bool {
 
 // Typed reports whether a device's product is of the wanted type.
 func Typed(product, want string) bool {
-	return want == "" || product == want || strings.Contains(strings.ToLower(product), strings.ToLower(want))
+	return spec.OfType(product, want)
 }
 
 // Move moves what a hold takes out of what will be free, or back into it.
