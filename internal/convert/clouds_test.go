@@ -122,6 +122,8 @@ func TestAnyOfSeveralTypesOfGPUs(t *testing.T) {
 		"type: task\nimage: a\ncommands: [x]\nresources: {gpu: {name: [MI300X, MI250], count: 1}}\n": "mi300x|mi250",
 		"type: task\nimage: a\ncommands: [x]\nresources: {gpu: 'A100:80GB:2'}\n":                     "a100-80gb",
 		"type: task\nimage: a\ncommands: [x]\nresources: {gpu: 'A100:48GB'}\n":                       "a100-80gb",
+		"type: task\nimage: a\ncommands: [x]\nresources: {gpu: '24GB..48GB:2'}\n":                    "24gb+",
+		"type: task\nimage: a\ncommands: [x]\nresources: {gpu: 'A100:96GB'}\n":                       "a100 96gb+",
 		"name: a\nimage: b\ncompute: {gpus: 8, gpu_type: a10_24gb}\ncommand: x\n":                    "a10",
 		"name: a\nimage: b\ncompute: {gpus: 8, gpu_type: a100_40gb}\ncommand: x\n":                   "a100-40gb",
 	} {
@@ -142,7 +144,7 @@ func TestProbesThatSendDataAreOfThePort(t *testing.T) {
 
 // A model all of whose GPUs have the memory that is asked for loses nothing.
 func TestMemoryOfGPUsIsThatOfTheirModel(t *testing.T) {
-	for gpu, want := range map[string]int{"A100:40GB:2": 0, "A100:80GB": 0, "A100:96GB": 1, "H100:80GB:8": 0, "24GB": 1, "{name: L4, memory: 24GB.., count: 2}": 0, "{memory: {min: 24GB}}": 1} {
+	for gpu, want := range map[string]int{"A100:40GB:2": 0, "A100:80GB": 0, "H100:80GB:8": 0, "24GB": 0, "{name: L4, memory: 24GB.., count: 2}": 0, "{memory: {min: 24GB}}": 0, "{total_memory: 24GB}": 1} {
 		r := imported(t, []byte("type: task\nimage: a\ncommands: [x]\nresources: {gpu: "+gpu+"}\n"))
 		if len(r.Lossy()) != want {
 			t.Errorf("%s: lost: %q", gpu, lost(r))

@@ -200,9 +200,6 @@ func (d *run) gpu(v *source.Value) {
 	if memory != "" {
 		g.Type = withMemory(g.Type, memory)
 	}
-	if memory != "" && !enough(g.Type, memory) {
-		lossy = "GPUs are chosen by name, not by their memory: name one that has so much"
-	}
 	if g.Count < 0 || g.Count > 1024 {
 		v.Refuse(fmt.Sprintf("%q is not a number of GPUs", source.Shorten(v.Tree.Text)), "write it like H100:8")
 		return
@@ -218,31 +215,26 @@ func (d *run) gpu(v *source.Value) {
 	v.Translated("resources.gpu", "on each node")
 }
 
-// withMemory are types of which those that come in two sizes say the larger, where only
-// that has so much memory.
+// withMemory are types that have so much memory: those that come in two sizes by the name
+// of the larger, where only that has it, and others by how much they are to have.
 func withMemory(types, memory string) string {
+	least, _ := span(memory)
+	q, ok := source.Memory(least)
+	if !ok {
+		return types
+	}
 	all := strings.Split(types, "|")
 	for i, kind := range all {
-		if n := source.LargerGPU[kind]; n > 0 && !holds(source.SmallestGPU[kind], memory) && holds(n, memory) {
+		model, _, sized := strings.Cut(kind, "-")
+		switch n := source.LargerGPU[model]; {
+		case sized || holds(source.SmallestGPU[kind], memory):
+		case holds(n, memory):
 			all[i] = fmt.Sprintf("%s-%dgb", kind, n)
+		default:
+			all[i] = strings.TrimSpace(fmt.Sprintf("%s %dgb+", kind, (q.Units()+1<<30-1)>>30))
 		}
 	}
 	return strings.Join(all, "|")
-}
-
-// enough reports whether every GPU of these types has so much memory.
-func enough(types, memory string) bool {
-	for kind := range strings.SplitSeq(types, "|") {
-		model, size, sized := strings.Cut(kind, "-")
-		n := source.SmallestGPU[model]
-		if sized {
-			n, _ = strconv.Atoi(strings.TrimSuffix(size, "gb"))
-		}
-		if !holds(n, memory) {
-			return false
-		}
-	}
-	return true
 }
 
 // holds reports whether so many GB are so much memory, of a range the smaller.

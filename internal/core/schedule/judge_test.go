@@ -6,7 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
-	"github.com/musterhq/muster/internal/core/schedule/ledger"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // judge says what is wrong with a plan for a world; empty: nothing.
@@ -232,7 +232,7 @@ func (g *judge) task(j *schedule.Job, t *schedule.Placed, need *schedule.Need, r
 	seen := map[string]bool{}
 	for _, sh := range t.Place.Devices {
 		i := slices.IndexFunc(n.Devices, func(d core.Device) bool { return d.ID == sh.Device })
-		if i < 0 || seen[sh.Device] || !n.Devices[i].Healthy || sh.Milli != milliOn(n, need) || !ledger.Typed(n.Devices[i].Product, need.Type) {
+		if i < 0 || seen[sh.Device] || !n.Devices[i].Healthy || sh.Milli != milliOn(n, need) || !spec.OfType(n.Devices[i].Product, n.Devices[i].Memory, need.Type) {
 			g.fault("%s needs %+v and gets %+v of %s", j.ID, *need, sh, n.ID)
 		}
 		seen[sh.Device] = true

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/spec/codec"
@@ -12,7 +13,7 @@ import (
 // whole, else Share.
 type GPU struct {
 	Count  int      `json:"count,omitempty" doc:"Whole GPUs; beside share or memory, how many GPUs of one node that part is taken of, by default one." example:"8" min:"0" max:"1024"`
-	Type   string   `json:"type,omitempty" doc:"Only GPUs whose product name contains each of these words, whatever the case and whatever stands between them; several types with | between: any of them." example:"h100"`
+	Type   string   `json:"type,omitempty" doc:"Only GPUs whose product name contains each of these words, whatever the case and whatever stands between them; several types with | between: any of them. A word like 24GB+ is the memory that it has at least." example:"h100"`
 	Share  Share    `json:"share,omitempty" doc:"Part of each GPU, between 0 and 1 in steps of 0.001; others may have the rest." example:"0.5" min:"0.001" max:"0.999"`
 	Memory Quantity `json:"memory,omitempty" doc:"Bytes of each GPU's memory instead of a share." example:"8Gi" min:"1Mi"`
 	// What may be used beyond the part while others leave it unused. It is
@@ -25,8 +26,9 @@ type GPU struct {
 // OfType reports whether a product is of a type that is asked for: its name contains each
 // word of it, or of one of several with | between. Words are divided by spaces, -
 // and _, which names of one product have or have not: A100-80GB is NVIDIA A100-SXM4-80GB,
-// and RTX4090 is NVIDIA GeForce RTX 4090.
-func OfType(product, want string) bool {
+// and RTX4090 is NVIDIA GeForce RTX 4090. The word 24GB+ is for a GPU with so many
+// bytes at least, as products are named: in powers of 1000. 0 bytes are not known.
+func OfType(product string, bytes int64, want string) bool {
 	if want == "" || product == want {
 		return true
 	}
@@ -34,13 +36,24 @@ func OfType(product, want string) bool {
 	for one := range strings.SplitSeq(strings.ToLower(want), "|") {
 		fits := true
 		for word := range strings.FieldsFuncSeq(one, betweenWords) {
-			fits = fits && strings.Contains(name, word)
+			if least, is := atLeast(word); is {
+				fits = fits && bytes >= least
+			} else {
+				fits = fits && strings.Contains(name, word)
+			}
 		}
 		if fits {
 			return true
 		}
 	}
 	return false
+}
+
+// atLeast are the bytes of a word like 24gb+.
+func atLeast(word string) (int64, bool) {
+	text, is := strings.CutSuffix(word, "gb+")
+	n, err := strconv.ParseInt(text, 10, 32)
+	return n * 1_000_000_000, is && err == nil
 }
 
 var typeGap = strings.NewReplacer(" ", "", "-", "", "_", "")

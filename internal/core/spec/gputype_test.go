@@ -12,6 +12,12 @@ func TestTypesOfGPUs(t *testing.T) {
 		want, product string
 		is            bool
 	}{
+		{"24GB+", "NVIDIA L4", true},
+		{"l4 24gb+", "NVIDIA L4", true},
+		{"25gb+", "NVIDIA L4", false},
+		{"h100|24GB+", "NVIDIA L4", true},
+		{"h100 24gb+", "NVIDIA L4", false},
+		{"24gb+", "unknown", false},
 		{"", "NVIDIA L4", true},
 		{"h100", "NVIDIA H100 80GB HBM3", true},
 		{"a100-80gb", "NVIDIA A100-SXM4-80GB", true},
@@ -25,7 +31,11 @@ func TestTypesOfGPUs(t *testing.T) {
 		{"h100|l4", "NVIDIA A100-SXM4-40GB", false},
 		{"Fake GPU", "Fake GPU", true},
 	} {
-		if is := spec.OfType(c.product, c.want); is != c.is {
+		bytes := int64(23034 << 20) // which is how much an L4 says it has
+		if c.product == "unknown" {
+			bytes = 0
+		}
+		if is := spec.OfType(c.product, bytes, c.want); is != c.is {
 			t.Errorf("%q is of type %q: %t, want %t", c.product, c.want, is, c.is)
 		}
 	}

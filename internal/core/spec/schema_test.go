@@ -52,7 +52,7 @@ FIELDS:
   type  <string>
       Only GPUs whose product name contains each of these words, whatever the
       case and whatever stands between them; several types with | between: any
-      of them.
+      of them. A word like 24GB+ is the memory that it has at least.
   share  <number>
       Part of each GPU, between 0 and 1 in steps of 0.001; others may have the
       rest.

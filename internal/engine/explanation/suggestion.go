@@ -154,7 +154,7 @@ func suggestionTypes(tx *draft.Tx, s *spec.Document, add func(string, func(*spec
 	products := map[string]bool{}
 	for _, n := range tx.State.Nodes {
 		for _, d := range n.Devices {
-			if n.Ready && d.Product != "" && !spec.OfType(d.Product, want) {
+			if n.Ready && d.Product != "" && !spec.OfType(d.Product, d.Memory, want) {
 				products[d.Product] = true
 			}
 		}

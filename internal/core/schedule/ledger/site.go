@@ -51,7 +51,7 @@ func NewSite(n *schedule.Node, p *Pool) *Site {
 		if d == 0 {
 			s.memory, s.product = dev.Memory, dev.Product
 		}
-		s.mixed = s.mixed || dev.Product != s.product
+		s.mixed = s.mixed || dev.Product != s.product || dev.Memory != s.memory
 		if !dev.Healthy {
 			s.Now.Dev[d] = dead
 			continue
@@ -173,14 +173,10 @@ func (s *Site) roomDevices(a *Ask) int64 {
 // Is reports whether a device of s is of the wanted type.
 func (s *Site) Is(d int, want string) bool {
 	if !s.mixed {
-		return Typed(s.product, want)
+		return spec.OfType(s.product, s.memory, want)
 	}
-	return Typed(s.Node.Devices[d].Product, want)
-}
-
-// Typed reports whether a device's product is of the wanted type.
-func Typed(product, want string) bool {
-	return spec.OfType(product, want)
+	dev := &s.Node.Devices[d]
+	return spec.OfType(dev.Product, dev.Memory, want)
 }
 
 // Move moves what a hold takes out of what will be free, or back into it.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // Spares reports whether just the room that h had is free, where no less may
@@ -64,7 +65,7 @@ func (v *View) Fits(s *Site, a *Ask) bool {
 	}
 	m := s.Milli(a)
 	if m >= 1000 && (int(v.whole) < n.Devices || n.Type == "" || !s.mixed) {
-		return m == 1000 && int(v.whole) >= n.Devices && Typed(s.product, n.Type)
+		return m == 1000 && int(v.whole) >= n.Devices && spec.OfType(s.product, s.memory, n.Type)
 	}
 	return v.count(s, a, m) >= n.Devices
 }
