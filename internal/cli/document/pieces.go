@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -27,7 +28,7 @@ func ReadDocuments(s *session.Session, src Source, allow, explain bool) ([]Piece
 		return readNative(src, err)
 	}
 	src.Foreign = true
-	r, err := convert.ImportAs(format, src.Data)
+	r, err := imported(s, format, src.Data)
 	if err != nil {
 		return nil, src.Refuse(err)
 	}
@@ -40,6 +41,15 @@ func ReadDocuments(s *session.Session, src Source, allow, explain bool) ([]Piece
 		all[i] = Piece{doc, src}
 	}
 	return all, nil
+}
+
+// imported is what was made of a file of another system. Times that count from the
+// submission, as #SBATCH --begin=now+1hour does, count from now.
+func imported(s *session.Session, format foreign.Format, data []byte) (*foreign.Result, error) {
+	if format == foreign.Sbatch {
+		return slurm.Import(data, slurm.Submission{Now: s.Clock()})
+	}
+	return convert.ImportAs(format, data)
 }
 
 // readNative reads our own documents; unlike is that they look like several

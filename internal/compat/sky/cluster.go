@@ -185,7 +185,7 @@ func submit(c *compat.Call, doc *spec.Document, cluster string, jobs []job) erro
 		hints(c, cluster, id)
 		return nil
 	}
-	err = followed(c, w, fmt.Sprintf("Job finished (status: %%s)."))
+	err = followed(c, w, "Job finished (status: %s).")
 	hints(c, cluster, id)
 	return err
 }
@@ -196,7 +196,7 @@ func hints(c *compat.Call, cluster string, id int) {
 }
 
 // followed shows what a job writes until it has ended, and ends as sky does.
-func followed(c *compat.Call, w *api.Workload, said string) error {
+func followed(c *compat.Call, w *api.Workload, text string) error {
 	if err := c.Muster(c.Context, "logs", "--follow", w.ID, "--project", w.Project); err != nil && c.Context.Err() != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func followed(c *compat.Call, w *api.Workload, said string) error {
 	}
 	state := word(lifecycle.Phase(w.Phase))
 	mark := map[bool]string{true: "✓", false: "⨯"}[state == "SUCCEEDED"]
-	if _, err := fmt.Fprintln(c.Out(), mark+" "+fmt.Sprintf(said, state)); err != nil {
+	if _, err := fmt.Fprintln(c.Out(), mark+" "+fmt.Sprintf(text, state)); err != nil {
 		return err
 	}
 	return ended(w)
@@ -267,7 +267,7 @@ func logs(c *compat.Call) error {
 }
 
 // shown are the logs of a workload, as flags say.
-func shown(c *compat.Call, w *api.Workload, said string) error {
+func shown(c *compat.Call, w *api.Workload, text string) error {
 	n, err := c.Int("tail", 0)
 	if err != nil {
 		return err
@@ -294,7 +294,7 @@ func shown(c *compat.Call, w *api.Workload, said string) error {
 		}
 		return ended(w)
 	}
-	return followed(c, w, said)
+	return followed(c, w, text)
 }
 
 // queue is sky queue.
