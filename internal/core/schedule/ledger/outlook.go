@@ -49,11 +49,12 @@ func (n *Nodes) Forecast(p *Pool, a *Ask, now int64, done *Journal) *forecast {
 		look(done.Log[i].H.Site)
 		o.trial = append(o.trial, done.Log[i].H.Site)
 	}
-	for i := 0; i < len(o.steps) && o.steps[i].at <= now; i++ {
-		if o.steps[i].room == 0 {
-			look(p.Sites[o.steps[i].site])
+	o.steps.until(now, func(x step) bool {
+		if x.room == 0 {
+			look(p.Sites[x.site])
 		}
-	}
+		return true
+	})
 	o.seen, o.ops = end, done.Ops
 	o.renew(n, sites, now)
 	return o
@@ -61,62 +62,58 @@ func (n *Nodes) Forecast(p *Pool, a *Ask, now int64, done *Journal) *forecast {
 
 // doubtful reports whether an expected end has passed, and who should have ended
 // by then has not.
-func (o *forecast) doubtful(now int64) bool {
-	for i := 0; i < len(o.steps) && o.steps[i].at <= now; i++ {
-		if o.steps[i].room == 0 {
-			return true
-		}
-	}
-	return false
+func (o *forecast) doubtful(now int64) (doubt bool) {
+	o.steps.until(now, func(x step) bool {
+		doubt = x.room == 0
+		return !doubt
+	})
+	return doubt
 }
 
 // anew looks at all sites.
 func (o *forecast) anew(n *Nodes, p *Pool, end int, now int64, done *Journal) {
-	o.of, o.marks, o.steps, o.trial = make([][]step, len(p.Sites)), make([]uint64, len(p.Sites)), o.steps[:0], o.trial[:0]
+	o.of, o.marks, o.trial = make([][]step, len(p.Sites)), make([]uint64, len(p.Sites)), o.trial[:0]
 	for _, s := range p.Sites {
 		o.of[s.At] = n.stepsOf(s, o.ask, now, nil)
-		o.steps = append(o.steps, o.of[s.At]...)
 	}
-	slices.SortFunc(o.steps, compareSteps)
-	o.total = roomOf(o.steps)
+	o.arrange()
 	for i := range done.Log {
 		o.trial = append(o.trial, done.Log[i].H.Site)
 	}
 	o.seen, o.ops, o.round = end, done.Ops, 0
 }
 
-// few is how many sites are put in order one by one.
-const few = 16
+// arrange puts the steps of all sites in order.
+func (o *forecast) arrange() {
+	all := slices.Concat(o.of...)
+	o.steps.fill(all)
+	o.total = roomOf(all)
+}
 
-// renew looks at sites again.
+// renew looks at sites again. Where they are a large part of all it is cheaper to
+// put all in order than one by one.
 func (o *forecast) renew(n *Nodes, sites []*Site, now int64) {
-	if len(sites) > few {
-		o.steps = slices.DeleteFunc(o.steps, func(x step) bool { return o.marks[x.site] == o.round })
-		for _, s := range sites {
-			o.of[s.At] = n.stepsOf(s, o.ask, now, o.of[s.At][:0])
-			o.steps = append(o.steps, o.of[s.At]...)
-		}
-		slices.SortFunc(o.steps, compareSteps)
-		o.total = roomOf(o.steps)
-		return
-	}
 	var fresh []step
+	many := len(sites) > 16 && len(sites) > len(o.of)/4
 	for _, s := range sites {
 		fresh = n.stepsOf(s, o.ask, now, fresh[:0])
-		if slices.Equal(fresh, o.of[s.At]) {
+		was := o.of[s.At]
+		if slices.Equal(fresh, was) {
 			continue
 		}
-		o.total += roomOf(fresh) - roomOf(o.of[s.At])
-		for _, x := range o.of[s.At] {
-			if i, ok := slices.BinarySearchFunc(o.steps, x, compareSteps); ok {
-				o.steps = slices.Delete(o.steps, i, i+1)
+		if !many {
+			o.total += roomOf(fresh) - roomOf(was)
+			for _, x := range was {
+				o.steps.remove(x)
+			}
+			for _, x := range fresh {
+				o.steps.insert(x)
 			}
 		}
-		for _, x := range fresh {
-			i, _ := slices.BinarySearchFunc(o.steps, x, compareSteps)
-			o.steps = slices.Insert(o.steps, i, x)
-		}
-		o.of[s.At] = append(o.of[s.At][:0], fresh...)
+		o.of[s.At] = append(was[:0], fresh...)
+	}
+	if many {
+		o.arrange()
 	}
 }
 
@@ -179,9 +176,16 @@ func (o *forecast) From(n int) (at int64, steps int, ok bool) {
 	if o.total < n {
 		return 0, 0, false
 	}
-	for i, x := range o.steps {
-		if n -= int(x.room); n <= 0 {
-			return x.at, i + 1, true
+	for c := range o.steps.chunks {
+		k := &o.steps.chunks[c]
+		if n > k.room {
+			n, steps = n-k.room, steps+len(k.list)
+			continue
+		}
+		for i, x := range k.list {
+			if n -= int(x.room); n <= 0 {
+				return x.at, steps + i + 1, true
+			}
 		}
 	}
 	return 0, 0, false
@@ -192,18 +196,15 @@ func (o *forecast) From(n int) (at int64, steps int, ok bool) {
 func (o *forecast) Placements(p *Pool, n, steps int) []Placement {
 	counts := map[int32]int{}
 	var order []int32
-	for i := steps - 1; i >= 0 && n > 0; i-- {
-		x := o.steps[i]
+	o.steps.back(steps, func(x step) bool {
 		k := min(int(x.room), n)
-		if k == 0 {
-			continue
-		}
-		if counts[x.site] == 0 {
+		if k > 0 && counts[x.site] == 0 {
 			order = append(order, x.site)
 		}
 		counts[x.site] += k
 		n -= k
-	}
+		return n > 0
+	})
 	var out []Placement
 	for _, at := range order {
 		out = append(out, Placement{Site: p.Sites[at], Ask: o.ask, Count: counts[at]})

@@ -170,7 +170,7 @@ type Domains struct {
 // what has changed only the sites are looked at again.
 type forecast struct {
 	ask   *Ask
-	steps []step   // in order of time
+	steps steps    // in order of time
 	of    [][]step // by the place of a site in the pool
 	total int      // of all steps
 	seen  int      // how many of the sites that are outdated it has seen
