@@ -20,6 +20,7 @@ type Pass struct {
 	*booking.Books
 	kept       map[*ledger.Job]*ledger.Pool // who keeps out of the way of those who have a time, and where that was last
 	jobClasses []*ledger.JobClass           // for candidates
+	turn       turn                         // for rouse
 	windows    map[*ledger.Job]string       // that made those leave who do
 }
 
@@ -85,10 +86,7 @@ func Prepare(st *state.State) {
 // Finish takes back what a cycle tried.
 func Finish(st *state.State, c *Pass) {
 	st.At, st.Most = nil, 0
-	for i := range st.Log {
-		s := st.Log[i].H.Site
-		s.Pool.Note(s)
-	}
+	c.Renew()
 	st.Undo(0)
 	for _, jobs := range c.Fresh {
 		for _, j := range jobs {
@@ -100,8 +98,11 @@ func Finish(st *state.State, c *Pass) {
 // Look tries one action for one job.
 func (c *Pass) Look(a schedule.Action, p *ledger.Pool, j *ledger.Job) displace.Outcome {
 	out := displace.Hopeless
-	if c.keepsOut(p, j) {
+	if c.kept[j] == p {
 		return displace.Passed
+	}
+	if c.allKept(p, j) {
+		return displace.Shut
 	}
 	c.St.BeginLook(a, j)
 	switch a {
@@ -133,13 +134,21 @@ func (c *Pass) Walk(a schedule.Action) {
 		}
 		l := st.NewLine(p, len(jobClasses))
 		for _, ln := range jobClasses {
-			c.join(l, ln, a)
+			c.join(l, ln, a == schedule.Reclaim)
 		}
 		if a != schedule.Reclaim {
 			l.Order()
 		}
 		for cur := l.Top(); cur != nil; cur = l.Top() {
-			if c.step(l, cur, a) == displace.Hopeless && a == schedule.Allocate && f.over() && !c.Open(l.Pool) {
+			done := len(st.Log)
+			if a == schedule.Preempt {
+				c.turn.begin(st, p, cur)
+			}
+			out := c.step(l, cur, a)
+			if a == schedule.Preempt && len(st.Log) > done {
+				c.rouse(l, &v, &c.turn, done)
+			}
+			if out == displace.Hopeless && a == schedule.Allocate && f.over() && !c.Open(l.Pool) {
 				break
 			}
 		}
@@ -148,8 +157,10 @@ func (c *Pass) Walk(a schedule.Action) {
 
 // join puts into the line who of a job class may want something of its pool: those
 // that hold something already, each for itself, for they are not alike any
-// more; and a cursor on the first of the others.
-func (c *Pass) join(l *state.Line, ln *ledger.JobClass, a schedule.Action) {
+// more; and a cursor on the first of the others. Where the line is walked already,
+// or the order of queues may change by what becomes of another, each finds its
+// place at once.
+func (c *Pass) join(l *state.Line, ln *ledger.JobClass, sorted bool) {
 	st, first := c.St, ln.Jobs[0]
 	if first.Leaf < 0 || st.Queues.List[first.Leaf].StoppedBy != "" || st.Win.Awaits(st.Queues, first, st.Now) != nil {
 		return
@@ -157,7 +168,7 @@ func (c *Pass) join(l *state.Line, ln *ledger.JobClass, a schedule.Action) {
 	at := 0
 	for ; at < len(ln.Jobs) && (at < ln.Passed(st.Walks) || ln.Jobs[at].Standing > 0); at++ {
 		if j := ln.Jobs[at]; j.Standing > 0 && j.Home() == l.Pool && j.Wants() {
-			c.enqueue(l, state.Cursor{Job: j}, a)
+			enqueue(l, state.Cursor{Job: j}, sorted)
 		}
 	}
 	ln.Past, ln.Walk, ln.Over = at, st.Walks, false
@@ -166,15 +177,12 @@ func (c *Pass) join(l *state.Line, ln *ledger.JobClass, a schedule.Action) {
 	}
 	j := ln.Jobs[at]
 	if home := j.Home(); (home == nil || home == l.Pool) && j.Wants() {
-		c.enqueue(l, state.Cursor{JobClass: ln, Next: at}, a)
+		enqueue(l, state.Cursor{JobClass: ln, Next: at}, sorted)
 	}
 }
 
-// enqueue puts a cursor into a line that is not walked yet. Where the order of
-// queues may change by what becomes of another, each finds its place at once.
-func (c *Pass) enqueue(l *state.Line, cur state.Cursor, a schedule.Action) {
-	x := l.Cursor(cur)
-	if a == schedule.Reclaim {
+func enqueue(l *state.Line, cur state.Cursor, sorted bool) {
+	if x := l.Cursor(cur); sorted {
 		l.Add(x)
 	} else {
 		l.Append(x)

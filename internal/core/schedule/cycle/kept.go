@@ -7,12 +7,10 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
-// keepsOut reports whether j has room in p, and keeps out of it for the sake of
-// those who have a time to start: it needs nobody to make any.
-func (c *Pass) keepsOut(p *ledger.Pool, j *ledger.Job) bool {
-	if c.kept[j] == p {
-		return true
-	}
+// allKept reports whether j, and all others of its job class, have room in p, and
+// keep out of it for the sake of those who have a time to start: they need nobody
+// to make any.
+func (c *Pass) allKept(p *ledger.Pool, j *ledger.Job) bool {
 	k := c.keptAlike(p, j)
 	return k != nil && k.Keeps == ledger.Room{Pool: p, Cycle: c.Id}
 }

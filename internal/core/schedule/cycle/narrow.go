@@ -33,6 +33,13 @@ func (c *Pass) may(a schedule.Action, p *ledger.Pool, ln *ledger.JobClass) bool 
 	case schedule.Consolidate:
 		return j.Preemptible
 	case schedule.Preempt:
+		if !c.Outranks(p, j) {
+			return false
+		}
+		if c.Vain(p, j) {
+			ln.Vain = st.Walks
+			return false
+		}
 		return c.MayPreempt(p, j)
 	case schedule.Reclaim:
 		return slices.ContainsFunc(k.Prices(&st.Asks, p, j), func(need quota.Amounts) bool { return c.MayReclaim(p, j, need) })

@@ -348,15 +348,19 @@ func (h *victimSearch) enter() bool {
 // vacant reports whether all victims have their room since this cycle only, so
 // that nobody has to be waited for.
 func (h *victimSearch) vacant() bool {
+	if h.waits {
+		return false
+	}
 	for i := range h.victims {
-		if len(h.c.won[h.victims[i].job]) > 0 {
+		if h.c.occupies(&h.victims[i]) {
 			return false
-		}
-		for _, x := range h.victims[i].holds {
-			if !x.Fresh || x.Moves {
-				return false
-			}
 		}
 	}
 	return true
+}
+
+// occupies reports whether the unit has its room since before this cycle, or others
+// have who left for it.
+func (c *Round) occupies(u *unit) bool {
+	return len(c.won[u.job]) > 0 || slices.ContainsFunc(u.holds, func(x *ledger.Hold) bool { return !x.Fresh || x.Moves })
 }

@@ -22,6 +22,24 @@ type Round struct {
 	Fresh map[int32][]*ledger.Job // by queue: who was placed in this cycle, having held nothing before
 	won   map[*ledger.Job][]unit  // who was made to leave for whom
 	rows  map[rowKey]row          // in which queues are taken from
+	noted int                     // how much of the journal is among the news of its sites
+	probe victimSearch            // for Vain
+	tried []unit                  // for scout
+}
+
+// Renew makes news of the sites of all that the journal is about to take back.
+func (c *Round) Renew() {
+	c.noted = 0
+	c.note()
+}
+
+// note makes news of the sites with which the journal has had to do since the
+// last time. What is in it by then is not taken back before the cycle ends.
+func (c *Round) note() {
+	for _, e := range c.St.Log[c.noted:] {
+		e.H.Site.Pool.Note(e.H.Site, e.H.Job.Leaf)
+	}
+	c.noted = len(c.St.Log)
 }
 
 // NewRound is that of a cycle in which nobody was looked at yet.
@@ -45,6 +63,7 @@ type victimSearch struct {
 	victims []unit                  // in the order in which they were told to go
 	lost    map[int32]quota.Amounts // by queue: what victims of this search held
 	freed   map[*ledger.Job][]unit  // by victim: who had been made to leave for it, once that is looked at again
+	waits   bool                    // somebody would have been told to go, had all been, who is there already
 	booked  bool                    // the time has come that its job was told
 	wide    bool                    // also from queues that have no more than their due, if all of that finds another place
 }
@@ -77,13 +96,18 @@ func (c *Round) Preempt(p *ledger.Pool, j *ledger.Job) Outcome {
 	return c.displace(schedule.Preempt, p, j)
 }
 
+// Outranks reports whether somebody of j's queue is less important, or has a place
+// only since this cycle.
+func (c *Round) Outranks(p *ledger.Pool, j *ledger.Job) bool {
+	acc := &p.Q[j.Leaf]
+	return acc.Gone < len(acc.Victims) && acc.Victims[acc.Gone].Priority < j.Priority || len(c.Fresh[j.Leaf]) > 0
+}
+
 // MayPreempt reports whether there is anybody whom j, which holds nothing, might
 // make leave its own queue.
 func (c *Round) MayPreempt(p *ledger.Pool, j *ledger.Job) bool {
-	if acc := &p.Q[j.Leaf]; len(c.Fresh[j.Leaf]) == 0 && (acc.Gone == len(acc.Victims) || acc.Victims[acc.Gone].Priority >= j.Priority) {
-		return false
-	}
-	h := victimSearch{c: c, kind: schedule.Preempt, pool: p, j: j}
+	h := &c.probe
+	h.c, h.kind, h.pool, h.j = c, schedule.Preempt, p, j
 	return h.candidates()
 }
 
@@ -113,8 +137,13 @@ func (c *Round) displace(kind schedule.Action, p *ledger.Pool, j *ledger.Job) Ou
 		if !h.entitled() || kind == schedule.Consolidate && !h.spare() {
 			continue
 		}
-		if kind == schedule.Preempt && h.futile() {
-			continue
+		if kind == schedule.Preempt {
+			if h.scouted() {
+				return served
+			}
+			if h.futile() {
+				continue
+			}
 		}
 		if kind == schedule.Consolidate && h.few() || h.run() {
 			return served
@@ -128,16 +157,21 @@ func (c *Round) displace(kind schedule.Action, p *ledger.Pool, j *ledger.Job) Ou
 	return Hopeless
 }
 
+// begin has a search forget what it found out.
+func begin(h *victimSearch) {
+	h.leafs, h.rows, h.lost, h.victims = map[int32]*candidates{}, map[int32]*row{}, map[int32]quota.Amounts{}, nil
+	h.waits = false
+	h.mark, h.had = len(h.c.St.Log), h.pool.Q[h.j.Leaf].Alloc
+}
+
 // run is one search through all possible victims.
 func (h *victimSearch) run() bool {
 	st := h.c.St
-	h.leafs, h.rows, h.lost, h.victims = map[int32]*candidates{}, map[int32]*row{}, map[int32]quota.Amounts{}, nil
-	mark := len(st.Log)
-	h.mark = mark
-	if !h.candidates() || h.inVain() {
+	begin(h)
+	mark := h.mark
+	if !h.candidates() || inVain(h) {
 		return false
 	}
-	h.had = h.pool.Q[h.j.Leaf].Alloc
 	h.count()
 	for wait, enough := 0, false; ; {
 		switch {
@@ -145,17 +179,19 @@ func (h *victimSearch) run() bool {
 			wait--
 		case h.room.enough():
 			if enough = true; h.accept() {
+				st.Shorten(mark)
 				return true
 			}
 			wait = len(h.victims) / 8 // a failed try is dear: not after each
 		}
 		if !h.more() {
 			if wait > 0 && h.room.enough() && h.accept() {
+				st.Shorten(mark)
 				return true
 			}
 			st.Undo(mark)
 			if !enough && wait == 0 {
-				h.fails()
+				fails(h)
 			}
 			return false
 		}

@@ -3,35 +3,57 @@ package displace
 import (
 	"slices"
 
+	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/place"
 )
+
+// Vain reports whether it is known that j, and all others of its job class, find
+// no victims in their own queue.
+func (c *Round) Vain(p *ledger.Pool, j *ledger.Job) bool {
+	options := j.Options()
+	if len(options) != 1 {
+		return false
+	}
+	h := &c.probe
+	h.c, h.kind, h.pool, h.j, h.tries = c, schedule.Preempt, p, j, options[0]
+	return h.futile()
+}
 
 // futile reports whether a search for victims in the job's own queue must come to nothing: if
 // all left who may be made to, there would not be enough room. It fails only
 // what would fail.
 func (h *victimSearch) futile() bool {
 	l := h.j.JobClass
-	if l == nil || l.Key.Own != "" || len(h.j.Holds) > 0 || len(h.j.Options()) != 1 || h.c.St.Forgetful {
+	if l == nil || l.Key.Own != "" || len(h.j.Holds) > 0 || len(h.j.Options()) != 1 {
 		return false
 	}
+	if h.c.St.Forgetful {
+		return !suffices(h)
+	}
+	h.c.note()
 	m := l.Memo
-	if m == nil || m.Pool != h.pool || m.Shape != h.pool.Shape || m.Seq < h.pool.First || h.c.St.Now >= m.Until || !(survey{h, m}).refresh() {
+	if m == nil || m.Pool != h.pool || m.Shape != h.pool.Shape || h.c.St.Now >= m.Until || !(survey{h, m}).refresh() {
 		m = h.assess()
 		l.Memo = m
 	}
-	if m == nil {
-		return false
-	}
-	h.pool.Read = len(h.pool.News)
-	m.Seq, m.Cycle, m.Log = h.pool.First+uint64(h.pool.Read), h.c.Id, len(h.c.St.Log)
-	for i := range m.Asks {
-		if m.Asks[i].Have < m.Asks[i].Need {
-			return true
+	return m != nil && !m.Enough()
+}
+
+// suffices reports what a memo would say, by telling one after the other to go.
+func suffices(h *victimSearch) bool {
+	st, g := h.c.St, *h
+	g.leafs, g.rows, g.lost = map[int32]*candidates{}, map[int32]*row{}, map[int32]quota.Amounts{}
+	g.mark = len(st.Log)
+	defer st.Undo(g.mark)
+	g.count()
+	for !g.room.enough() {
+		if !g.more() {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // survey is a memo that is brought up to date.
@@ -41,34 +63,42 @@ type survey struct {
 }
 
 // refresh looks again at the sites that have changed since m was looked at;
-// false: those are too many.
+// false: those are too many. Where there is no room as it is, only those matter
+// on which somebody of the queue holds something, or there was room.
 func (v survey) refresh() bool {
-	h, m := v.h, v.m
-	log := h.c.St.Log
-	if m.Cycle == h.c.Id {
-		log = log[m.Log:]
+	h, m, st := v.h, v.m, v.h.c.St
+	all, own := &h.pool.News, &h.pool.Q[h.j.Leaf].News
+	if m.Seq == all.Changes() {
+		return true
 	}
-	news := h.pool.News[m.Seq-h.pool.First:]
-	if m.Cycle == h.c.Id {
-		news = nil // the journal has it all
+	from, seen := own, m.Own
+	for i := range m.Asks {
+		if a := m.Asks[i].Ask; place.Social(a) || st.Best(h.pool.Whole, a) != nil {
+			from, seen = all, m.Seq
+		}
 	}
-	if len(log)+len(news) > ledger.MostNews {
+	news, ok := from.Since(seen)
+	if !ok || len(news) > ledger.MostNews {
 		return false
 	}
-	h.c.St.Sight++
+	st.Sight++
 	for _, s := range news {
 		v.lookAt(s)
 	}
-	for i := range log {
-		v.lookAt(log[i].H.Site)
+	for i := range m.Asks {
+		for k := len(m.Asks[i].Sites) - 1; k >= 0; k-- {
+			v.lookAt(m.Asks[i].Sites[k])
+		}
 	}
+	m.Seq, m.Own = all.Read(), own.Read()
 	return true
 }
 
 // assess works out what there would be room for; nil: for all that is needed.
 func (h *victimSearch) assess() *ledger.Memo {
 	st := h.c.St
-	m := &ledger.Memo{Pool: h.pool, Shape: h.pool.Shape, Until: ledger.Never}
+	acc := &h.pool.Q[h.j.Leaf]
+	m := &ledger.Memo{Pool: h.pool, Shape: h.pool.Shape, Seq: h.pool.News.Read(), Own: acc.News.Read(), Until: ledger.Never}
 	for _, t := range h.tries {
 		for i := range int32(t.Count) {
 			a := st.NextRun(h.j, t.Group, h.j.Placed[t.Group]+i)
@@ -89,14 +119,16 @@ func (h *victimSearch) assess() *ledger.Memo {
 		for _, s := range h.pool.Sites {
 			if k := s.Room(t.Ask, t.Need); k > 0 && st.Allowed(s, t.Ask) {
 				set(t, s, k)
+				if m.Enough() {
+					return nil
+				}
 			}
 		}
 	}
 	st.Sight++
 	look := survey{h, m}
-	acc := &h.pool.Q[h.j.Leaf]
 	for _, v := range acc.Victims[acc.Gone:] {
-		if v.Priority >= h.j.Priority {
+		if v.Priority >= h.j.Priority || m.Enough() {
 			break
 		}
 		look.of(v)
@@ -104,7 +136,7 @@ func (h *victimSearch) assess() *ledger.Memo {
 	for _, v := range h.c.Fresh[h.j.Leaf] {
 		look.of(v)
 	}
-	if !slices.ContainsFunc(m.Asks, func(t ledger.Tallied) bool { return t.Have < t.Need }) {
+	if m.Enough() {
 		return nil
 	}
 	return m
@@ -181,20 +213,20 @@ func set(t *ledger.Tallied, s *ledger.Site, k int) {
 }
 
 // inVain reports whether another of its class has tried the same in vain.
-func (h *victimSearch) inVain() bool {
-	k := h.alike()
+func inVain(h *victimSearch) bool {
+	k := alike(h)
 	return k != nil && k.Vain == ledger.Vain{Pool: h.pool, Cycle: h.c.Id, Log: h.mark, Booked: 0}
 }
 
 // fails notes that the search has not found enough room.
-func (h *victimSearch) fails() {
-	if k := h.alike(); k != nil {
+func fails(h *victimSearch) {
+	if k := alike(h); k != nil {
 		k.Vain = ledger.Vain{Pool: h.pool, Cycle: h.c.Id, Log: h.mark, Booked: 0}
 	}
 }
 
 // alike is the class of which all would search as h does, or nil.
-func (h *victimSearch) alike() *ledger.Class {
+func alike(h *victimSearch) *ledger.Class {
 	l := h.j.JobClass
 	if h.kind != schedule.Consolidate || l == nil || l.Class == nil || l.Class.Key.Own || len(h.j.Holds) > 0 || len(l.Class.Options) != 1 || h.c.St.Forgetful {
 		return nil

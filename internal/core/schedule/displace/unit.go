@@ -33,6 +33,9 @@ func all(j *ledger.Job) unit {
 // unitOf is the least of v that can leave at once: a task above a minimum, a
 // group that need not be there, or all of it.
 func unitOf(st *state.State, v *ledger.Job) unit {
+	if len(v.Holds) == 1 && !v.Holds[0].Fresh && !v.Holds[0].Leaving {
+		return unit{job: v, leaf: v.Leaf, whole: true, holds: v.Holds[:1:1]} // what it gets beside that comes after
+	}
 	u := all(v)
 	all := u.holds
 	if len(v.Deficits(0, 1)) > 0 {

@@ -24,6 +24,7 @@ type Account struct {
 	Kept    quota.Amounts // of Quota, what others never get; of those below it too
 	May     quota.Amounts // min(limit, max(quota, share)): what it may claim
 	Victims []*Job        // preemptible, who leaves first at the front
+	News    News          // sites on which those of the queue hold something, or did
 	Gone    int           // how many of victims, from the front, hold nothing any more in this cycle
 }
 

@@ -50,6 +50,7 @@ type JobClass struct {
 	Limited int           // how many of its jobs have a known end
 	Due     int64         // none of its jobs is due before
 	Memo    *Memo         // of a search for victims in its own queue; nil: none
+	Vain    uint64        // the last walk into whose line it did not come because of that
 }
 
 // Remove takes a job out.
@@ -78,10 +79,14 @@ type Memo struct {
 	Pool  *Pool
 	Shape uint64 // of the pool when it was worked out
 	Seq   uint64 // how much of the pool's news it has seen
-	Cycle uint64 // in which it was looked at last
-	Log   int    // how much of that cycle's journal it has seen
+	Own   uint64 // how much of those of its queue
 	Until int64  // when somebody may be made to leave who may not now
 	Asks  []Tallied
+}
+
+// Enough reports whether there would be room for all.
+func (m *Memo) Enough() bool {
+	return !slices.ContainsFunc(m.Asks, func(t Tallied) bool { return t.Have < t.Need })
 }
 
 // Tallied is a tally that is kept.

@@ -88,24 +88,6 @@ func (p *Pool) Outdate(s *Site) {
 	}
 }
 
-// MostNews is how many changes of sites a pool remembers at least.
-const MostNews = 1024
-
-// Note tells those who remember something of s that it has changed.
-func (p *Pool) Note(s *Site) {
-	if !p.Watched {
-		return
-	}
-	if n := len(p.News); n > p.Read && p.News[n-1] == s {
-		return
-	}
-	if gone := len(p.News) - MostNews; gone == 3*MostNews {
-		p.First += uint64(gone)
-		p.News, p.Read = append(p.News[:0], p.News[gone:]...), max(p.Read-gone, 0)
-	}
-	p.News = append(p.News, s)
-}
-
 // Pool is the sites of one pool, and what each queue has there.
 type Pool struct {
 	schedule.Pool
@@ -121,14 +103,12 @@ type Pool struct {
 	Whole       *Subset
 	Parts       []*Subset // one for each backend, where there are several
 	Trees       map[string]*Domains
-	Dirty       bool    // sites came or went
-	Shape       uint64  // grows when they did, or the pool is used in another way
-	Remade      bool    // what it counts for has changed
-	Unfair      bool    // what its queues are due may be otherwise than it was
-	Watched     bool    // somebody remembers something of its sites
-	News        []*Site // that have changed, the last ones
-	Read        int     // how many of them somebody has seen
-	First       uint64  // how many there were before those in news
+	Dirty       bool   // sites came or went
+	Shape       uint64 // grows when they did, or the pool is used in another way
+	Remade      bool   // what it counts for has changed
+	Unfair      bool   // what its queues are due may be otherwise than it was
+	Watched     bool   // somebody remembers something of its sites
+	News        News
 	// What bookings go by: when there will be room, and the sites that have
 	// changed since. outdatedBase is how many were dropped from the front.
 	Forecasts    map[*Ask]*forecast

@@ -91,7 +91,7 @@ func (st *State) adopt(j *ledger.Job, held *schedule.Held) {
 	s.Tag(h, 1)
 	s.Debt = nil
 	s.Holds = append(s.Holds, h)
-	s.Pool.Note(s)
+	s.Pool.Note(s, j.Leaf)
 	s.Pool.Outdate(s)
 	s.Pool.Unfair = true
 	s.Changed()
@@ -144,7 +144,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 		h.Site.Tag(h, -1)
 		h.Site.Debt = nil
 		h.Site.Leave(h)
-		h.Site.Pool.Note(h.Site)
+		h.Site.Pool.Note(h.Site, j.Leaf)
 		h.Site.Pool.Outdate(h.Site)
 		h.Site.Pool.Unfair = true
 		h.Site.Changed()

@@ -146,6 +146,29 @@ func (st *State) applyFresh(h *ledger.Hold, taken bool) {
 	s.Tag(h, int(sign))
 }
 
+// Shorten takes out of the journal what has come to nothing since mark: that
+// somebody was told to go, and left where it is. What came between, and comes, is
+// the same without. Who reads the journal sees only what is otherwise by it.
+func (st *State) Shorten(mark int) {
+	if st.went == nil {
+		st.went = map[*ledger.Hold]int{}
+	}
+	log := st.Log[mark:]
+	for i := range log {
+		switch e := &log[i]; e.Op {
+		case ledger.Went:
+			st.went[e.H] = i
+		case ledger.Stays:
+			if k, ok := st.went[e.H]; ok {
+				delete(st.went, e.H)
+				log[k].H, e.H = nil, nil
+			}
+		}
+	}
+	clear(st.went)
+	st.Log = append(st.Log[:mark], slices.DeleteFunc(log, func(e ledger.Entry) bool { return e.H == nil })...)
+}
+
 // Undo takes back all steps since mark.
 func (st *State) Undo(mark int) {
 	for len(st.Log) > mark {

@@ -51,6 +51,9 @@ func (c *Cursor) At() *ledger.Job {
 	return c.JobClass.Jobs[c.Next]
 }
 
+// Need is what the cursor's job would get next.
+func (c *Cursor) Need() quota.Amounts { return c.need }
+
 // NewLine is an empty line for so many job classes. There is one at a time.
 func (st *State) NewLine(p *ledger.Pool, jobClasses int) *Line {
 	if n := len(st.Queues.List) + 1; len(st.slots) < n {

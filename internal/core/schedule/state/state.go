@@ -46,10 +46,11 @@ type State struct {
 	// is remembered is true.
 	Forgetful bool
 	Win       Windows
-	seats     int         // holds of all jobs, but for those of the present cycle
-	At        *ledger.Job // who is being looked at; nil: nobody
-	steps     int         // of that look
-	Most      int         // steps that it may take; 0: any number
+	went      map[*ledger.Hold]int // for Shorten
+	seats     int                  // holds of all jobs, but for those of the present cycle
+	At        *ledger.Job          // who is being looked at; nil: nobody
+	steps     int                  // of that look
+	Most      int                  // steps that it may take; 0: any number
 }
 
 // NewState returns a state that knows nothing yet.
