@@ -45,7 +45,7 @@ func (c *Pass) candidates(a schedule.Action, p *ledger.Pool, v *state.Visit, f *
 			pick = k.Begun
 		}
 		for _, l := range pick {
-			if l.Jobs[0].Standing > 0 || all && c.may(a, p, l) {
+			if (c.relieved || l.Began == c.Id) && l.Jobs[0].Standing > 0 || all && c.may(a, p, l) {
 				if !noted {
 					f.note(l)
 					noted = true

@@ -21,6 +21,7 @@ type Pass struct {
 	kept       map[*ledger.Job]*ledger.Pool // who keeps out of the way of those who have a time, and where that was last
 	jobClasses []*ledger.JobClass           // for candidates
 	turn       turn                         // for rouse
+	relieved   bool                         // some may have a place for whom others left whose time had come
 	windows    map[*ledger.Job]string       // that made those leave who do
 }
 
@@ -53,6 +54,7 @@ func Run(st *state.State, now int64) *schedule.Plan {
 		c.Walk(a)
 	}
 	if st.Cfg.Quantum > 0 {
+		c.relieved = true
 		c.Honour()
 		c.Relieve()
 	}

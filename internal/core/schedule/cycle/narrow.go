@@ -15,7 +15,19 @@ import (
 // what would come to nothing. What it goes by only gets less while the action
 // goes on.
 func (c *Pass) may(a schedule.Action, p *ledger.Pool, ln *ledger.JobClass) bool {
-	st, j := c.St, ln.Jobs[0]
+	st := c.St
+	switch a { // what needs no look at any of them
+	case schedule.Preempt:
+		if !c.Outranks(p, ln) {
+			ln.Vain = 0
+			return false
+		}
+	case schedule.Reclaim:
+		if !ln.Class.Short(p, ln.Leaf) {
+			return false
+		}
+	}
+	j := ln.Jobs[0]
 	if st.Queues.List[ln.Leaf].StoppedBy != "" {
 		return false
 	}
@@ -33,14 +45,15 @@ func (c *Pass) may(a schedule.Action, p *ledger.Pool, ln *ledger.JobClass) bool 
 	case schedule.Consolidate:
 		return j.Preemptible
 	case schedule.Preempt:
-		if !c.Outranks(p, j) {
+		ln.Vain = 0 // what was true of another pool
+		if !c.MayPreempt(p, j) {
 			return false
 		}
 		if c.Vain(p, j) {
 			ln.Vain = st.Walks
 			return false
 		}
-		return c.MayPreempt(p, j)
+		return true
 	case schedule.Reclaim:
 		return slices.ContainsFunc(k.Prices(&st.Asks, p, j), func(need quota.Amounts) bool { return c.MayReclaim(p, j, need) })
 	}

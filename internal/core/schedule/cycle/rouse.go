@@ -34,7 +34,7 @@ func (c *Pass) rouse(l *state.Line, v *state.Visit, t *turn, since int) {
 			again(ln)
 		}
 	}
-	left := st.Forgetful
+	left := false
 	for _, e := range st.Log[since:] {
 		if (e.Op == ledger.Took || e.Op == ledger.Went || e.Op == ledger.Waits) && e.H.Site.Soon.Sum == 0 && e.H.Ask.Need.Devices > 0 {
 			continue
@@ -49,7 +49,7 @@ func (c *Pass) rouse(l *state.Line, v *state.Visit, t *turn, since int) {
 		return
 	}
 	for _, k := range v.Classes {
-		if first := waits(k); st.Forgetful || first != nil && anyTries(st, l.Pool, first) {
+		if first := waits(k); first != nil && anyTries(st, l.Pool, first) {
 			for _, ln := range k.JobClasses {
 				again(ln)
 			}

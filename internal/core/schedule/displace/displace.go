@@ -96,11 +96,12 @@ func (c *Round) Preempt(p *ledger.Pool, j *ledger.Job) Outcome {
 	return c.displace(schedule.Preempt, p, j)
 }
 
-// Outranks reports whether somebody of j's queue is less important, or has a place
-// only since this cycle.
-func (c *Round) Outranks(p *ledger.Pool, j *ledger.Job) bool {
-	acc := &p.Q[j.Leaf]
-	return acc.Gone < len(acc.Victims) && acc.Victims[acc.Gone].Priority < j.Priority || len(c.Fresh[j.Leaf]) > 0
+// Outranks reports whether somebody of the queue of a job class is less important
+// than those are, or has a place only since this cycle: else none of them makes
+// anybody leave it.
+func (c *Round) Outranks(p *ledger.Pool, l *ledger.JobClass) bool {
+	acc := &p.Q[l.Leaf]
+	return acc.Gone < len(acc.Victims) && acc.Victims[acc.Gone].Priority < l.Key.Priority || len(c.Fresh) > 0 && len(c.Fresh[l.Leaf]) > 0
 }
 
 // MayPreempt reports whether there is anybody whom j, which holds nothing, might

@@ -72,10 +72,8 @@ func (v survey) refresh() bool {
 		return true
 	}
 	from, seen := own, m.Own
-	for i := range m.Asks {
-		if a := m.Asks[i].Ask; place.Social(a) || st.Best(h.pool.Whole, a) != nil {
-			from, seen = all, m.Seq
-		}
+	if v.open() {
+		from, seen = all, m.Seq
 	}
 	news, ok := from.Since(seen)
 	if !ok || len(news) > ledger.MostNews {
@@ -92,6 +90,24 @@ func (v survey) refresh() bool {
 	}
 	m.Seq, m.Own = all.Read(), own.Read()
 	return true
+}
+
+// open reports whether there may be room somewhere as it is, for any of the tasks.
+// What is found is true of all of a class.
+func (v survey) open() bool {
+	h, st, k := v.h, v.h.c.St, v.h.j.JobClass.Class
+	now := ledger.Sought{Pool: h.pool, Cycle: h.c.Id, Ops: st.Ops}
+	if k != nil && (k.Sought == now || k.Sought == ledger.Sought{Pool: now.Pool, Cycle: now.Cycle, Ops: now.Ops, Found: true}) {
+		return k.Sought.Found
+	}
+	for i := range v.m.Asks {
+		a := v.m.Asks[i].Ask
+		now.Found = now.Found || place.Social(a) || st.Best(h.pool.Whole, a) != nil
+	}
+	if k != nil {
+		k.Sought = now
+	}
+	return now.Found
 }
 
 // assess works out what there would be room for; nil: for all that is needed.

@@ -70,7 +70,7 @@ func uniform(h *victimSearch) (*ledger.Ask, int) {
 // somebody would only lose a part. The second result is whether any of all would
 // have to be waited for.
 func scout(h *victimSearch, a *ledger.Ask, need int) (some []unit, waits bool) {
-	st, units, have := h.c.St, h.c.tried[:0], 0
+	st, units, have, all := h.c.St, h.c.tried[:0], 0, 0
 	roomy := map[*ledger.Site]int{}
 	for have < need {
 		v := h.nextOf(h.j.Leaf)
@@ -78,6 +78,11 @@ func scout(h *victimSearch, a *ledger.Ask, need int) (some []unit, waits bool) {
 			break
 		}
 		u := unitOf(st, v)
+		all++
+		waits = waits || h.c.occupies(&u)
+		if all > mostOthers && len(u.holds) == 1 && u.holds[0].Spares(a, need) {
+			continue
+		}
 		if units = append(units, u); !u.whole {
 			break
 		}
@@ -109,9 +114,8 @@ func scout(h *victimSearch, a *ledger.Ask, need int) (some []unit, waits bool) {
 			}
 		}
 	}
-	for i, u := range units {
-		waits = waits || h.c.occupies(&units[i])
-		if k := others[u.holds[0].Ask]; k > 0 || len(units) <= mostOthers || u.at(roomy) {
+	for _, u := range units {
+		if k := others[u.holds[0].Ask]; k > 0 || all <= mostOthers || u.at(roomy) {
 			others[u.holds[0].Ask] = k - 1
 			some = append(some, u)
 		}

@@ -145,3 +145,18 @@ func (k *Class) Prices(as *Asks, p *Pool, j *Job) []quota.Amounts {
 	}
 	return k.priced
 }
+
+// Short reports whether a queue has less of p than it is due, by as much as one of
+// the class wants; what that is has to be known.
+func (k *Class) Short(p *Pool, leaf int32) bool {
+	if k.pricedIn != p || k.pricedAt != p.Shape {
+		return true
+	}
+	a := &p.Q[leaf]
+	for i := range k.priced {
+		if a.Alloc.Add(k.priced[i]).Within(a.Share) {
+			return true
+		}
+	}
+	return false
+}

@@ -25,6 +25,15 @@ type Class struct {
 	Kept       Vain
 	Keeps      Room // of which all that are alike keep out
 	Vain       Vain
+	Sought     Sought
+}
+
+// Sought is whether there was any room for what a class wants when that was looked
+// for last.
+type Sought struct {
+	Pool       *Pool
+	Cycle, Ops uint64
+	Found      bool
 }
 
 // ClassKey tells apart what does not want the same of the same pools.
