@@ -26,7 +26,7 @@ func (c *Pass) begins(l *ledger.JobClass) {
 
 // candidates are the job classes of a visit whom the action could serve.
 func (c *Pass) candidates(a schedule.Action, p *ledger.Pool, v *state.Visit, f *drain) []*ledger.JobClass {
-	out := c.jobClasses[:0]
+	out := c.St.Picked[:0]
 	for _, k := range v.Classes {
 		if k.Key.Own {
 			for _, l := range k.JobClasses {
@@ -59,7 +59,7 @@ func (c *Pass) candidates(a schedule.Action, p *ledger.Pool, v *state.Visit, f *
 			return cmp.Or(cmp.Compare(a.Leaf, b.Leaf), cmp.Compare(a.Slot, b.Slot))
 		})
 	}
-	c.jobClasses = out
+	c.St.Picked = out
 	return out
 }
 

@@ -18,11 +18,10 @@ type Pass struct {
 	St *state.State
 	*displace.Round
 	*booking.Books
-	kept       map[*ledger.Job]*ledger.Pool // who keeps out of the way of those who have a time, and where that was last
-	jobClasses []*ledger.JobClass           // for candidates
-	turn       turn                         // for rouse
-	relieved   bool                         // some may have a place for whom others left whose time had come
-	windows    map[*ledger.Job]string       // that made those leave who do
+	kept     map[*ledger.Job]*ledger.Pool // who keeps out of the way of those who have a time, and where that was last
+	turn     turn                         // for rouse
+	relieved bool                         // some may have a place for whom others left whose time had come
+	windows  map[*ledger.Job]string       // that made those leave who do
 }
 
 // Cycle returns the plan for a snapshot. The same snapshot gives the same plan

@@ -54,13 +54,17 @@ func (c *Cursor) At() *ledger.Job {
 // Need is what the cursor's job would get next.
 func (c *Cursor) Need() quota.Amounts { return c.need }
 
-// NewLine is an empty line for so many job classes. There is one at a time.
+// NewLine is an empty line for so many job classes. There is one at a time: it has
+// its cursors where those before it had theirs.
 func (st *State) NewLine(p *ledger.Pool, jobClasses int) *Line {
 	if n := len(st.Queues.List) + 1; len(st.slots) < n {
 		st.slots = make([]slot, n)
 	}
 	st.lines++
-	return &Line{st: st, Pool: p, number: st.lines, made: make([]Cursor, 0, jobClasses)}
+	if cap(st.cursors) < jobClasses {
+		st.cursors = make([]Cursor, 0, jobClasses)
+	}
+	return &Line{st: st, Pool: p, number: st.lines, made: st.cursors}
 }
 
 // Cursor is a copy that stays where it is.

@@ -34,14 +34,16 @@ type State struct {
 	Marks     map[core.WorkloadID]*ledger.Job // who has an earmark
 	Ends      []*ledger.Job                   // as inOrderOfEnd says; nil: not known
 	Quiet     Quiet
-	slots     []slot            // of the line that is walked, by queue
-	lines     uint64            // that there were
-	Due       int64             // nobody who waits is due before
-	counted   []string          // pools, when demand was counted
-	recount   bool              // all demand is to be counted again
-	Passed    []*ledger.Account // with victims who are gone in this cycle
-	Sight     uint64            // counts the times that sites were looked at, each once
-	Cycles    uint64            // that there were
+	slots     []slot             // of the line that is walked, by queue
+	lines     uint64             // that there were
+	cursors   []Cursor           // room for those of a line
+	Picked    []*ledger.JobClass // room for the job classes of a visit
+	Due       int64              // nobody who waits is due before
+	counted   []string           // pools, when demand was counted
+	recount   bool               // all demand is to be counted again
+	Passed    []*ledger.Account  // with victims who are gone in this cycle
+	Sight     uint64             // counts the times that sites were looked at, each once
+	Cycles    uint64             // that there were
 	// forgetful makes every search look for itself: so tests find out whether what
 	// is remembered is true.
 	Forgetful bool
