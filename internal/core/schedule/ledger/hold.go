@@ -25,14 +25,6 @@ func (h *Hold) Place() schedule.Place {
 	return p
 }
 
-// Spares reports whether so many tasks of a, which asks for devices, have no use for
-// h's room: it has none, and there is enough of all else without.
-func (h *Hold) Spares(a *Ask, n int) bool {
-	v := &h.Site.Soon
-	return a.Need.Devices > 0 && len(h.Devs) == 0 && h.Ask.Migs == nil && a.Migs == nil && h.Ask.Alone() == "" && a.Alone() == "" &&
-		v.Cpu >= int64(n)*a.Need.CPU && v.Mem >= int64(n)*a.Need.Memory && v.Pods >= int64(n)
-}
-
 // Hold is a task that has a place, or is promised one.
 type Hold struct {
 	Job     *Job

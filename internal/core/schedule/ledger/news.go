@@ -4,14 +4,6 @@ package ledger
 // those of one queue's.
 const MostNews, fewNews = 1024, 256
 
-// News are the sites that have changed, the last ones, for those who remember
-// something of them.
-type News struct {
-	sites []*Site
-	read  int    // how many of them somebody has seen
-	first uint64 // how many there were before them
-}
-
 // add notes that s has changed; of at least so many it is remembered.
 func (n *News) add(s *Site, most int) {
 	if k := len(n.sites); k > n.read && n.sites[k-1] == s {

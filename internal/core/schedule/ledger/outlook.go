@@ -5,10 +5,6 @@ import (
 	"slices"
 )
 
-func compareSteps(a, b step) int {
-	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.site, b.site), cmp.Compare(a.room, b.room))
-}
-
 // maxForecasts bounds how many asks of a pool are remembered.
 const maxForecasts = 64
 
@@ -115,14 +111,6 @@ func (o *forecast) renew(n *Nodes, sites []*Site, now int64) {
 	if many {
 		o.arrange()
 	}
-}
-
-func roomOf(steps []step) int {
-	n := 0
-	for _, x := range steps {
-		n += int(x.room)
-	}
-	return n
 }
 
 // plenty is more tasks than a site has room for.

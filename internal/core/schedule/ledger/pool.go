@@ -168,3 +168,24 @@ type step struct {
 	site int32
 	room int32
 }
+
+// steps are the steps of all sites, in order of time, some hundred together, so
+// that one more or less moves only those it is with.
+type steps struct {
+	chunks []chunk
+	len    int
+}
+
+// chunk is steps that follow one another, with the room of all of them.
+type chunk struct {
+	list []step
+	room int
+}
+
+// News are the sites that have changed, the last ones, for those who remember
+// something of them.
+type News struct {
+	sites []*Site
+	read  int    // how many of them somebody has seen
+	first uint64 // how many there were before them
+}

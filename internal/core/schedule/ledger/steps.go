@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 )
@@ -8,17 +9,16 @@ import (
 // mostSteps is how many steps are kept together at most.
 const mostSteps = 512
 
-// steps are the steps of all sites, in order of time, some hundred together, so
-// that one more or less moves only those it is with.
-type steps struct {
-	chunks []chunk
-	len    int
+func compareSteps(a, b step) int {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.site, b.site), cmp.Compare(a.room, b.room))
 }
 
-// chunk is steps that follow one another, with the room of all of them.
-type chunk struct {
-	list []step
-	room int
+func roomOf(steps []step) int {
+	n := 0
+	for _, x := range steps {
+		n += int(x.room)
+	}
+	return n
 }
 
 // fill replaces all by those of a list, which it puts in order.
