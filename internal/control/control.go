@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/launch"
@@ -53,6 +54,7 @@ type Control struct {
 	// ready is closed once every backend has said what nodes it has.
 	ready     chan struct{}
 	forecasts forecasts
+	rights    atomic.Pointer[rbac.Policy]
 }
 
 type request struct {
@@ -87,6 +89,7 @@ func New(ctx context.Context, d Options, backends []backend.Backend, hands Hands
 	if d.Address == nil {
 		d.Address = c.address
 	}
+	d.Permitted = c.rights.Store
 	var err error
 	if c.engine, err = engine.Open(ctx, d.Deps, c.hub.publish); err != nil {
 		return nil, err
@@ -277,6 +280,9 @@ func Do[R any](ctx context.Context, c *Control, command draft.Command[R]) (R, er
 // Apply carries out a command for what it changes, and returns once that is durable,
 // or refused.
 func (c *Control) Apply(ctx context.Context, work draft.Work) error {
+	if o := draft.OriginOf(ctx); o != nil {
+		work = draft.Audited{Work: work, Origin: o}
+	}
 	r := request{work: work, reply: make(chan error, 1)}
 	select {
 	case c.inbox <- r:
@@ -307,6 +313,9 @@ func (c *Control) address(backendName string, id core.TaskID) string {
 	}
 	return ""
 }
+
+// Rights is who may do what, as it was committed last.
+func (c *Control) Rights() *rbac.Policy { return c.rights.Load() }
 
 // Ready is closed once every backend has reported its nodes and the loop runs.
 func (c *Control) Ready() <-chan struct{} { return c.ready }

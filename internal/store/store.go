@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/audit"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -120,6 +121,16 @@ type Store interface {
 	// Templates returns every template, by Project, Kind and Name.
 	Templates(ctx context.Context) ([]core.Template, error)
 
+	// Access returns who may do what, as it is kept.
+	Access(ctx context.Context) (core.Access, error)
+
+	// Audit returns entries of the audit log that q selects, by Seq, or from the
+	// newest where q is Newest.
+	Audit(ctx context.Context, q AuditQuery) ([]core.AuditEntry, error)
+
+	// AuditHead is the last entry that was written, as a commit wrote it; zero: none.
+	AuditHead(ctx context.Context) (audit.Head, error)
+
 	// Deliveries returns those that q selects.
 	Deliveries(ctx context.Context, q DeliveryQuery) ([]core.Delivery, error)
 
@@ -183,6 +194,11 @@ type Batch struct {
 	// DropTemplates go before Templates are written; unknown ones are passed over.
 	DropTemplates []core.TemplateID
 	Templates     []core.Template // inserted or replaced
+	// Access is what changes of who may do what.
+	Access core.AccessChange
+	// Audit are entries of the audit log, sealed, in order, after all that there
+	// are: one that is there already or leaves a gap fails the batch with ErrConflict.
+	Audit []core.AuditEntry
 	// ForgetDeliveriesBefore drops what happened before this and is not tried
 	// any more, before Deliveries are written; zero: none.
 	ForgetDeliveriesBefore time.Time

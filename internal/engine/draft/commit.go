@@ -97,6 +97,7 @@ func (tx *Tx) batch() (*store.Batch, int64) {
 	}
 	tx.Notified.write(b, tx.Now)
 	tx.writeTemplates(b)
+	tx.writeAccess(b)
 	return b, seq
 }
 
@@ -104,7 +105,7 @@ func (tx *Tx) batch() (*store.Batch, int64) {
 func nothing(b *store.Batch) bool {
 	return b.Promises == nil && len(b.Workloads)+len(b.Keys)+len(b.Secrets)+len(b.DropSecrets)+
 		len(b.Projects)+len(b.DropProjects)+len(b.Pools)+len(b.DropPools)+len(b.Licenses)+len(b.DropLicenses)+len(b.Nodes)+len(b.Reservations)+len(b.DropReservations)+
-		len(b.Subscriptions)+len(b.DropSubscriptions)+len(b.Deliveries)+len(b.Templates)+len(b.DropTemplates) == 0
+		len(b.Subscriptions)+len(b.DropSubscriptions)+len(b.Deliveries)+len(b.Templates)+len(b.DropTemplates)+len(b.Audit) == 0 && b.Access.None()
 }
 
 // adopted takes over what was committed with a revision, and returns what has
@@ -135,6 +136,7 @@ func (tx *Tx) adopted(rev core.Revision, b *store.Batch) []Change {
 	}
 	e.notifies(tx.Notified)
 	e.templatesWritten(tx.Templated)
+	e.accessWritten(tx, b)
 	return changes
 }
 

@@ -38,6 +38,9 @@ func (e *State) load(ctx context.Context) error {
 	if err := e.loadTemplates(ctx); err != nil {
 		return err
 	}
+	if err := e.loadAccess(ctx); err != nil {
+		return err
+	}
 	e.Seq = counters
 	if err := e.loadPromises(ctx); err != nil {
 		return err

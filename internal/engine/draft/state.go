@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/audit"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/quota"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 	"github.com/musterhq/muster/internal/core/schedule/state"
@@ -72,6 +74,9 @@ type Deps struct {
 	TaskEnv func(w *core.Workload) []string
 	// Meter counts what happens; nil: nobody does.
 	Meter Meter
+	// Permitted is given who may do what, once it is durable, and must not wait;
+	// nil: nobody asks.
+	Permitted func(*rbac.Policy)
 }
 
 // State is what is committed, with every index over it, and what of a draft the
@@ -103,6 +108,8 @@ type Records struct {
 	Promised       map[core.WorkloadID]Promise // for whom others were told to leave
 	StoredPromises []core.Promise              // promised as it is stored, in line
 	Seq            store.Counters
+	Rights         *rbac.Policy // who may do what
+	Audited        audit.Head   // the last entry of the audit log
 }
 
 // Fleet is what backends have said since the server began; they say it anew to the

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/audit"
 	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -35,6 +36,10 @@ type Tx struct {
 	Notified      notified
 	Moved         []core.WorkloadID // that others wait for, and that have come further
 	Templated     templated
+	Access        AccessDraft
+	Entries       []core.AuditEntry // for the audit log
+	record        *record           // of what the present work changes; nil: nobody asks
+	sealed        audit.Head        // the last of Entries, once they are sealed
 	Actions       []Action
 	Causes        []lifecycle.Cause // by which right work was made to leave, see Meter
 }
@@ -101,6 +106,7 @@ func (tx *Tx) View(id core.WorkloadID) (*core.Workload, map[int]*core.Task, bool
 // it back, so that every index is a function of the state alone.
 func (tx *Tx) Change(d *Draft, fn func() error) error {
 	d.Touched, d.Quiet = true, false
+	tx.record.sees(d, d.Was == nil)
 	tx.State.Unindex(d.W, d.Tasks)
 	err := fn()
 	// As it will be read back, and not before its time: who is woken too early
@@ -349,6 +355,7 @@ func (tx *Tx) Make(doc *spec.Document, user string) *core.Workload {
 func (tx *Tx) Enter(w *core.Workload, actor string) *Draft {
 	tx.State.Seq.Workload = w.Seq
 	d := tx.draft(w, nil, nil)
+	tx.record.sees(d, true)
 	d.W.Attempts = []core.Attempt{{Index: 0, QueuedAt: tx.Now}}
 	d.W.Replicas = workload.FirstReplicas(w.Spec)
 	d.W.Hold = tx.heldFrom(w, actor)

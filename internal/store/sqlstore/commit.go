@@ -77,6 +77,9 @@ func (c *commit) write(term store.Term, b *store.Batch) error {
 	if err := c.notifications(b); err != nil {
 		return err
 	}
+	if err := c.access(b); err != nil {
+		return err
+	}
 	if err := c.transitions(b.Transitions); err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ type rows struct {
 	statuses, specs, tasks, secrets  []string // a spec is empty for what is neither new nor edited
 	subscriptions, deliveries        []string
 	templates                        []string
+	access                           []accessRow
+	audit                            []string
 	reservations                     []string
 	projects, pools, licenses, nodes []string // a node is empty that says nothing
 }
@@ -41,6 +43,9 @@ func encode(b *store.Batch) (r rows, err error) {
 		return r, err
 	}
 	if err := r.notifications(b); err != nil {
+		return r, err
+	}
+	if err := r.accessOf(b); err != nil {
 		return r, err
 	}
 	r.secrets = make([]string, len(b.Secrets))

@@ -41,6 +41,7 @@ type reader struct {
 	promises, spans, subscriptions, nextDelivery, templates *sql.Stmt
 	delivery, deliveriesOf, deliveriesDue                   *sql.Stmt
 	findTasks, countTasks                                   *sql.Stmt
+	access, auditHead                                       *sql.Stmt
 }
 
 func newReader(ctx context.Context, db *sql.DB, d dialect) (*reader, error) {
@@ -94,6 +95,8 @@ func readerQueries(r *reader, d dialect) []query {
 			WHERE t.placed_us IS NOT NULL AND COALESCE(t.released_us, 9223372036854775807) > $1`},
 		{&r.secrets, `SELECT user_name, name, body FROM secrets ORDER BY user_name, name`},
 		{&r.templates, `SELECT name, body FROM templates ORDER BY project, kind, name`},
+		{&r.access, `SELECT sort, name, body FROM access ORDER BY sort, name`},
+		{&r.auditHead, `SELECT seq, hash FROM audit_head WHERE one = 1`},
 		{&r.subscriptions, `SELECT name, body FROM subscriptions ORDER BY user_name, name`},
 		{&r.delivery, deliveryColumns + `AND id = $1 LIMIT $4`},
 		{&r.deliveriesOf, deliveryColumns + `AND user_name = $2 ORDER BY seq DESC LIMIT $4`},

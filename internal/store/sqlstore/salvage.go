@@ -60,6 +60,7 @@ var sorts = []sort{
 	{"secrets", []string{"user_name", "name"}, "secret", into[core.Secret]},
 	{"subscriptions", []string{"user_name", "name"}, "notification", into[core.Subscription]},
 	{"templates", []string{"project", "kind", "name"}, "template", into[core.Template]},
+	{"access", []string{"sort", "name"}, "access", readAccess},
 }
 
 // Salvage looks for records that cannot be read. Those are handed to keep, which

@@ -28,6 +28,8 @@ type writer struct {
 	putSubscription, dropSubscription                *sql.Stmt
 	putTemplate, dropTemplate                        *sql.Stmt
 	putDelivery, forgetDeliveries                    *sql.Stmt
+	putAccess, dropAccess                            *sql.Stmt
+	insertAudit, moveAuditHead                       *sql.Stmt
 }
 
 func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) {
@@ -77,6 +79,11 @@ func newWriter(ctx context.Context, conn *sql.Conn, d dialect) (*writer, error) 
 		{&w.putTemplate, `INSERT INTO templates (project, kind, name, body) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (project, kind, name) DO UPDATE SET body = excluded.body`},
 		{&w.dropTemplate, `DELETE FROM templates WHERE project = $1 AND kind = $2 AND name = $3`},
+		{&w.putAccess, `INSERT INTO access (sort, name, body) VALUES ($1, $2, $3)
+			ON CONFLICT (sort, name) DO UPDATE SET body = excluded.body`},
+		{&w.dropAccess, `DELETE FROM access WHERE sort = $1 AND name = $2`},
+		{&w.insertAudit, `INSERT INTO audit (seq, at_us, actor, noun, action, result, body) VALUES ($1, $2, $3, $4, $5, $6, $7)`},
+		{&w.moveAuditHead, `UPDATE audit_head SET seq = $1, hash = $2 WHERE one = 1 AND seq = $3 AND hash = $4`},
 		{&w.putDelivery, `INSERT INTO deliveries (id, user_name, state, at_us, next_us, body, target) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (id) DO UPDATE SET state = excluded.state, next_us = excluded.next_us, body = excluded.body, target = excluded.target`},
 		{&w.forgetDeliveries, `DELETE FROM deliveries WHERE next_us IS NULL AND at_us < $1`},

@@ -92,6 +92,8 @@ var rules = []rule{
 	{pkg: "internal/engine/explanation", may: []string{"internal/engine", "internal/core", "internal/backend"}, why: "an explanation reads a draft and the scheduler's state, and changes neither"},
 	{pkg: "internal/engine/report", may: []string{"internal/engine", "internal/core"}, why: "reports read a draft"},
 	{pkg: "internal/engine/organisation", may: []string{"internal/engine", "internal/core", "internal/store"}, why: "its use cases change a draft, which is the engine's"},
+	{pkg: "internal/core/audit", may: []string{"internal/core"}, std: append([]string{"crypto/sha256", "encoding/hex"}, pure...), why: "an entry's hash follows from the entry and the one before"},
+	{pkg: "internal/engine/access", may: []string{"internal/engine", "internal/core"}, why: "its use cases change a draft, which is the engine's"},
 	{pkg: "internal/engine/submission", may: []string{"internal/engine", "internal/core", "internal/store"}, why: "its use cases change a draft, which is the engine's"},
 	{pkg: "internal/engine/draft", may: []string{"internal/engine/workload", "internal/engine/launch", "internal/engine/estimate", "internal/core", "internal/store", "internal/backend"}, why: "state and draft know nothing of what follows from them"},
 	{pkg: "internal/engine/planner", may: []string{"internal/engine/draft", "internal/engine/workload", "internal/core"}, why: "the scheduler is told of a draft; what follows from its plans is drawn above"},

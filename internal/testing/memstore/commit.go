@@ -40,7 +40,7 @@ func (s *Store) Commit(ctx context.Context, term store.Term, b *store.Batch) (co
 		return 0, fmt.Errorf("commit: term %d is over, term %d is held by %q: %w", term, s.term, s.holder, store.ErrTermLost)
 	}
 	trial := trial{s: s, byID: map[core.WorkloadID]*core.Workload{}, byName: map[name]core.WorkloadID{}, seqs: map[int64]core.WorkloadID{}}
-	if err := errors.Join(trial.workloads(ws), s.freeSteps(b.Transitions), s.freeKeys(b), s.freeSecrets(b)); err != nil {
+	if err := errors.Join(trial.workloads(ws), s.freeSteps(b.Transitions), s.freeKeys(b), s.freeSecrets(b), s.auditFollows(b)); err != nil {
 		return 0, fmt.Errorf("commit: %w", err)
 	}
 	s.write(b, ws)
@@ -77,6 +77,9 @@ func check(b *store.Batch) error {
 		return err
 	}
 	if err := store.CheckTemplates(b); err != nil {
+		return err
+	}
+	if err := store.CheckAccess(b); err != nil {
 		return err
 	}
 	if err := checkOrganisation(b); err != nil {
@@ -230,6 +233,7 @@ func (s *Store) write(b *store.Batch, ws []*core.Workload) {
 	s.organise(b)
 	s.notify(b)
 	s.keepTemplates(b)
+	s.keepAccess(b)
 	if b.Promises != nil {
 		s.promises = keptList(b.Promises)
 	}

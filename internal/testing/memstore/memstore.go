@@ -44,6 +44,7 @@ type Store struct {
 	subscriptions map[core.SubscriptionID]core.Subscription
 	deliveries    []core.Delivery // the newest last
 	templates     map[core.TemplateID]core.Template
+	access        access
 }
 
 type name struct {
@@ -73,6 +74,7 @@ func New() *Store {
 
 		subscriptions: map[core.SubscriptionID]core.Subscription{},
 		templates:     map[core.TemplateID]core.Template{},
+		access:        newAccess(),
 	}
 }
 

@@ -48,6 +48,8 @@ func Run(t *testing.T, open Open) {
 		{"Secrets", testSecrets},
 		{"Subscriptions", testSubscriptions},
 		{"Templates", testTemplates},
+		{"Access", testAccess},
+		{"AuditLog", testAudit},
 		{"Deliveries", testDeliveries},
 		{"Uses", testUses},
 		{"Promises", testPromises},
