@@ -15,6 +15,7 @@ type Holder struct {
 	User        string `json:"user"`
 	Kind        string `json:"kind"`
 	Phase       string `json:"phase"`
+	Hidden      bool   `json:"hidden,omitempty" doc:"It may not be seen by who asks: it has no name here"`
 	Preemptible bool   `json:"preemptible"`
 	GPU         int64  `json:"gpu" doc:"Thousandths of devices that it holds"`
 	Likely      *Time  `json:"likely,omitempty" doc:"When it is likely to end; absent: nobody knows"`

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli/access"
 	"github.com/musterhq/muster/internal/cli/admin"
 	"github.com/musterhq/muster/internal/cli/enter"
 	"github.com/musterhq/muster/internal/cli/inspect"
@@ -76,6 +77,16 @@ func commands(hooks Hooks) []command {
 		{"run", "datasource datasources data-source", func(s *session.Session) *cobra.Command { return admin.NewTemplates(s, client.KindDataSource) }},
 		{"run", "datavolume datavolumes data-volume", func(s *session.Session) *cobra.Command { return admin.NewTemplates(s, client.KindDataVolume) }},
 		{"run", "notifications notification", admin.NewNotifications},
+		{"access", "login", access.NewLogin},
+		{"access", "logout", access.NewLogout},
+		{"access", "auth", access.NewAuth},
+		{"access", "access", access.NewControl},
+		{"access", "access-rule access-rules", access.NewRule},
+		{"access", "role roles", access.NewRole},
+		{"access", "user users", func(s *session.Session) *cobra.Command { return access.NewUsers(s, client.KindUser) }},
+		{"access", "service-account service-accounts sa", func(s *session.Session) *cobra.Command { return access.NewUsers(s, client.KindServiceAccount) }},
+		{"access", "token tokens", access.NewToken},
+		{"access", "audit", access.NewAudit},
 		{"run", "simulate sim", simulate.NewSimulate},
 		{"run", "server", func(s *session.Session) *cobra.Command { return newServer(s, hooks) }},
 		{"run", "doctor", func(s *session.Session) *cobra.Command { return newDoctor(s, hooks.Examine) }},

@@ -180,4 +180,5 @@ var groupsOfCommands = []*cobra.Group{
 	{ID: "enter", Title: "Reach into what runs:"},
 	{ID: "decide", Title: "Decide about others' work:"},
 	{ID: "run", Title: "Run the place:"},
+	{ID: "access", Title: "Say who may do what:"},
 }

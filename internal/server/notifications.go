@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/server/access"
@@ -48,6 +49,11 @@ func (s *Server) notificationRoutes() {
 		OperationID: "create-notification", Method: http.MethodPost, Path: "/v1/notifications", Summary: "Be told of your workloads", Tags: tags, DefaultStatus: http.StatusCreated,
 	}, func(ctx context.Context, in *struct{ Body api.NewNotification }) (*notificationOutput, error) {
 		n := in.Body
+		if n.Everyone {
+			if err := access.May(ctx, rbac.Read, rbac.Workloads, core.ProjectID(n.Project), ""); err != nil {
+				return nil, err
+			}
+		}
 		x := core.Subscription{User: access.User(ctx), Name: n.Name, Notification: wire.Receiver(n.Receiver, n.On), Project: core.ProjectID(n.Project), Labels: n.Labels, Everyone: n.Everyone}
 		made, err := control.Do(ctx, s.Control, organisation.AddSubscription(x))
 		if err != nil {

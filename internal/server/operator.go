@@ -38,8 +38,13 @@ func (s *Server) serverRoutes() {
 	})
 }
 
+// router is where routes are registered.
+type router interface {
+	HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request))
+}
+
 // health serves what shows whether the server is well.
-func (s *Server) health(mux *http.ServeMux) {
+func (s *Server) health(mux router) {
 	well := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") }
 	mux.HandleFunc("GET /healthz", well)
 	mux.HandleFunc("GET /livez", well)
@@ -52,14 +57,15 @@ func (s *Server) health(mux *http.ServeMux) {
 			problem.Write(w, problem.New(http.StatusServiceUnavailable, "unavailable", "the backends have not reported their nodes yet", "try again"))
 		}
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP)
 }
 
-// Probes serves health and metrics, and nothing else, to whoever asks.
+// Probes serves health and metrics, and nothing else, to whoever asks: where access
+// control is on, metrics to those alone who may read them.
 func (s *Server) Probes() http.Handler {
-	mux := http.NewServeMux()
+	mux := s.guard.NewMux()
 	s.health(mux)
-	return mux
+	return s.guard.Identified(mux)
 }
 
 // docs serves a page of all operations, made once, without anything from

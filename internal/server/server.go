@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	engineaccess "github.com/musterhq/muster/internal/engine/access"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/enter"
 	"github.com/musterhq/muster/internal/server/logs"
@@ -24,6 +27,7 @@ import (
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
+	"github.com/musterhq/muster/internal/server/rights"
 	"github.com/musterhq/muster/internal/server/usage"
 	"github.com/musterhq/muster/internal/server/watch"
 	"github.com/musterhq/muster/internal/server/workloads"
@@ -71,7 +75,7 @@ type Server struct {
 	tasks   string // socket
 	metrics *metrics
 	api     huma.API
-	mux     *http.ServeMux
+	mux     *access.Mux
 	guarded http.HandlerFunc // serve, without its panics
 	closing chan struct{}
 	once    sync.Once
@@ -81,11 +85,13 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		Reader: reader.New(c.Control, c.Clock, c.Log), version: c.Version, status: c.Status, sealer: c.Sealer, builds: c.BuildLogs, tasks: c.TaskSocket,
-		mux: http.NewServeMux(), closing: make(chan struct{}),
+		closing: make(chan struct{}),
 	}
 	s.guard = access.New(access.Config{
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
+		Rules: s.rules(),
 	})
+	s.mux = s.guard.NewMux()
 	s.metrics = newMetrics(s)
 	s.metrics.registry.MustRegister(c.Collectors...)
 	s.guarded = guarded(s.serve, s.Log, s.metrics.panics)
@@ -139,6 +145,19 @@ func (s *Server) Listener() *http.Server {
 // Bound is a listener of this server with a bound on its connections.
 func (s *Server) Bound(l net.Listener) net.Listener { return access.Bound(l, s.tasks) }
 
+// rules are what access control asks of the control plane.
+func (s *Server) rules() access.Rules {
+	return access.Rules{
+		Rights: s.Control.Rights, Find: s.FindAny, Missing: reader.Missing,
+		Record: func(ctx context.Context, all []core.AuditEntry) error {
+			return s.Control.Apply(ctx, engineaccess.Record(all))
+		},
+		Used: func(ctx context.Context, at map[string]time.Time) error {
+			return s.Control.Apply(ctx, engineaccess.Used(at))
+		},
+	}
+}
+
 func (s *Server) routes() {
 	frameworkErrors.Do(func() { huma.NewError = problem.Framework })
 	cfg := huma.DefaultConfig("Muster", s.version.API)
@@ -158,9 +177,13 @@ func (s *Server) routes() {
 	s.notificationRoutes()
 	usage.Register(s.Reader, s.api)
 	enter.Register(s.Reader, s.api, s.mux, s.closing)
+	rights.Register(s.Reader, s.api, s.guard)
 	s.serverRoutes()
 	s.docs()
 }
+
+// Routes are all routes, with what each needs.
+func (s *Server) Routes() []access.Route { return s.mux.Routes() }
 
 // frameworkErrors guards the framework's one global.
 var frameworkErrors sync.Once

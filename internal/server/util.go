@@ -23,7 +23,9 @@ func (s *Server) utilRoutes() {
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		return &clusterOutput{Body: wire.Cluster(st, s.Clock())}, nil
+		out := &clusterOutput{Body: wire.Cluster(st, s.Clock())}
+		out.Body.Projects = s.ReadableProjects(ctx, out.Body.Projects)
+		return out, nil
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "lifecycle", Method: http.MethodGet, Path: "/v1/lifecycle", Summary: "The machine: phases and transitions", Tags: []string{"cluster"},

@@ -35,9 +35,10 @@ var words = compat.Words{
 		{Ours: "--project"}, {Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"}, {Ours: "-f"}, {Ours: "-o"},
 	},
 	None: []string{
-		"apply", "approve", "attach", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor", "environment", "events", "exec", "explain", "export", "hold", "import", "license",
-		"lifecycle", "metrics", "move", "node", "notifications", "pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "restart", "scale", "secret", "server", "simulate",
-		"ssh-config", "template", "top", "ui", "update", "usage", "util", "version", "wait",
+		"access", "access-rule", "apply", "approve", "attach", "audit", "auth", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
+		"environment", "events", "exec", "explain", "export", "hold", "import", "license", "lifecycle", "login", "logout", "metrics", "move", "node", "notifications", "pool", "port-forward",
+		"preempt", "project", "quota", "reject", "release", "reservation", "restart", "role", "scale", "secret", "server", "service-account", "simulate", "ssh-config", "template", "token", "top",
+		"ui", "update", "usage", "user", "util", "version", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.Jobq),
 }

@@ -27,8 +27,9 @@ var words = compat.Words{
 		{Ours: "--all-tasks"}, {Ours: "--run"}, {Ours: "--build"}, {Ours: "--exit-status"}, {Ours: "--project"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"},
 	},
 	None: []string{
-		"apply", "approve", "compute", "cp", "datasource", "datavolume", "department", "doctor", "environment", "explain", "export", "hold", "import", "license", "lifecycle", "metrics", "move", "notifications",
-		"pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "scale", "server", "simulate", "ssh-config", "template", "top", "ui", "update", "usage", "wait", "why",
+		"access", "access-rule", "apply", "approve", "audit", "auth", "compute", "cp", "datasource", "datavolume", "department", "doctor", "environment", "explain", "export", "hold", "import",
+		"license", "lifecycle", "login", "logout", "metrics", "move", "notifications", "pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "role", "scale",
+		"server", "service-account", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "wait", "why",
 	},
 	Phase: func(p lifecycle.Phase) string { return compat.Upper(compat.InDialect(lifecycle.Mcli)(p)) },
 }

@@ -49,8 +49,9 @@ var words = compat.Words{
 		{Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "--parent", Theirs: "--department"},
 	},
 	None: []string{
-		"apply", "approve", "config", "cp", "datavolume", "diff", "doctor", "explain", "export", "hold", "import", "license", "lifecycle", "metrics", "move", "notifications",
-		"preempt", "quota", "reject", "release", "reservation", "scale", "server", "simulate", "ssh-config", "ui", "update", "usage", "util", "wait",
+		"access", "access-rule", "apply", "approve", "audit", "auth", "config", "cp", "datavolume", "diff", "doctor", "explain", "export", "hold", "import", "license", "lifecycle", "login",
+		"logout", "metrics", "move", "notifications", "preempt", "quota", "reject", "release", "reservation", "role", "scale", "server", "service-account", "simulate", "ssh-config", "token",
+		"ui", "update", "usage", "user", "util", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.RunaiJob),
 }

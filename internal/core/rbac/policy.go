@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -407,13 +406,16 @@ func (p *Policy) RolesWith(verb, noun string, own bool) []string {
 // giversMost is how many are named who could give a permission.
 const giversMost = 3
 
-// Givers are some who may create access rules in a scope, by name; the owner of the
-// server is not among them.
-func (p *Policy) Givers(scope core.ProjectID) []string {
+// Givers are some who may give one of these roles in a scope, by name; the owner of
+// the server is not among them.
+func (p *Policy) Givers(scope core.ProjectID, roles []string) []string {
+	gives := func(r *compiled) bool {
+		return r.of[[2]string{Create, AccessRules}]&ofAny != 0 && (slices.Contains(roles, r.Name) || slices.ContainsFunc(r.Assigns, func(name string) bool { return slices.Contains(roles, name) }))
+	}
 	seen := map[string]bool{}
 	for s, grants := range p.grants {
 		for _, g := range grants {
-			if r := p.role(g.role); r != nil && r.of[[2]string{Create, AccessRules}]&ofAny != 0 && p.below(scope, g.scope) {
+			if r := p.role(g.role); r != nil && gives(r) && p.below(scope, g.scope) {
 				name := s.Name
 				if s.Kind != core.SubjectUser {
 					name = s.String()
@@ -431,5 +433,5 @@ func ScopeWord(scope core.ProjectID) string {
 	if scope == core.SystemScope || scope == "" {
 		return "the system"
 	}
-	return strings.TrimSpace("project or department " + string(scope))
+	return "project or department " + string(scope)
 }

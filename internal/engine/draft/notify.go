@@ -289,11 +289,20 @@ func (e *State) gatherWatchers() {
 // as they are committed.
 func (tx *Tx) watchers(w *core.Workload) (all []core.Subscription) {
 	for _, s := range tx.State.Watchers {
-		if s.Watches(w, func(p core.ProjectID) bool { return tx.within(w.Project, p) }) {
+		if s.Watches(w, func(p core.ProjectID) bool { return tx.within(w.Project, p) }) && tx.sees(s.User, w) {
 			all = append(all, s)
 		}
 	}
 	return all
+}
+
+// sees reports whether a user may see a workload, as it is committed.
+func (tx *Tx) sees(user string, w *core.Workload) bool {
+	if !tx.State.Rights.Enabled() {
+		return true
+	}
+	c, ok := tx.State.Rights.Known(user)
+	return ok && tx.State.Rights.Sees(c, w.Project, w.User, w.Kind)
 }
 
 // within reports whether a project is another, or below it.

@@ -27,6 +27,7 @@ type TemplateEdit struct {
 	core.Template // without versions and times
 	Document      *spec.Document
 	Must          Existence // MustBeNew or MustExist
+	Anyones       bool      // it may be anyone's: access rules have allowed that
 }
 
 // EditTemplate makes or changes a template. What says the same as before makes no
@@ -49,7 +50,7 @@ func EditTemplate(r TemplateEdit) draft.Command[core.Template] {
 			return core.Template{}, &draft.Error{Code: draft.CodeConflict, Field: "name", Message: fmt.Sprintf("%s has %s %q already", scopeWord(id.Project), assetWord(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s update %s changes it", id.Kind, id.Name)}
 		case !there && r.Must == MustExist:
 			return core.Template{}, noTemplate(id)
-		case there && !was.Edits(r.User):
+		case there && !r.Anyones && !was.Edits(r.User):
 			return core.Template{}, notTheirs(&was, r.User)
 		case !there && countTemplates(tx, id) >= templatesMost:
 			return core.Template{}, &draft.Error{Code: draft.CodeInvalid, Message: fmt.Sprintf("%s has %d of them, the most there may be", scopeWord(id.Project), templatesMost), Hint: fmt.Sprintf("muster %s delete NAME makes room", id.Kind)}
@@ -78,13 +79,14 @@ func EditTemplate(r TemplateEdit) draft.Command[core.Template] {
 }
 
 // DeleteTemplate forgets a template; workloads that were made of it stay.
-func DeleteTemplate(id core.TemplateID, user string) draft.Command[draft.Nothing] {
+// Anyones says that it may be anyone's: access rules have allowed that.
+func DeleteTemplate(id core.TemplateID, user string, anyones bool) draft.Command[draft.Nothing] {
 	return func(tx *draft.Tx) (draft.Nothing, error) {
 		t, ok := tx.Template(id)
 		if !ok {
 			return nil, noTemplate(id)
 		}
-		if !t.Edits(user) {
+		if !anyones && !t.Edits(user) {
 			return nil, notTheirs(&t, user)
 		}
 		tx.Templated.Drop(id)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"os/user"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/server/problem"
 )
 
@@ -31,6 +34,25 @@ type Guard struct {
 	address  func() (string, error)
 	hosts    map[string]bool
 	origins  *http.CrossOriginProtection
+	clock    func() time.Time
+	log      *slog.Logger
+	rules    Rules
+	uid      int // whose the server is
+	failures failures
+	uses     uses
+}
+
+// Rules are what access control asks of the control plane; without Rights there is
+// no access control.
+type Rules struct {
+	Rights func() *rbac.Policy
+	// Find finds the workload that a path names, whoever asks; Missing is what is
+	// said where there is none.
+	Find    func(ctx context.Context, project, name string) (*core.Workload, error)
+	Missing func(project, name string) *api.Problem
+	// Record writes entries to the audit log; Used notes when tokens were shown.
+	Record func(context.Context, []core.AuditEntry) error
+	Used   func(context.Context, map[string]time.Time) error
 }
 
 // Config is what a Guard needs.
@@ -44,11 +66,13 @@ type Config struct {
 	Hosts      []string                    // names by which browsers may call the server
 	Clock      func() time.Time
 	Log        *slog.Logger
+	Rules      Rules
 }
 
 // New returns a guard.
 func New(c Config) *Guard {
-	g := &Guard{version: c.Version, token: c.Token, tasks: c.TaskSocket, mac: c.MAC, address: c.Address, hosts: map[string]bool{}, origins: http.NewCrossOriginProtection()}
+	g := &Guard{version: c.Version, token: c.Token, tasks: c.TaskSocket, mac: c.MAC, address: c.Address, hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
+		clock: c.Clock, log: c.Log, rules: c.Rules, uid: os.Geteuid()}
 	g.sessions = newSessions(c.MAC, c.Token, c.Clock, newLoggedOut(c.LoggedOut, c.Log, c.Clock))
 	for _, h := range c.Hosts {
 		g.hosts[strings.ToLower(h)] = true
@@ -68,6 +92,13 @@ func (s *Guard) Admit(r *http.Request) (in *http.Request, done func(), p *api.Pr
 		return nil, nil, p
 	}
 	done = func() {}
+	if task == nil && s.enforced() {
+		sub, refused := s.subject(r, v)
+		if refused != nil {
+			return nil, nil, refused
+		}
+		r = r.WithContext(context.WithValue(r.Context(), subjectKey{}, sub))
+	}
 	if task != nil {
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, task))
 	}
@@ -116,12 +147,19 @@ func (s *Guard) authenticate(r *http.Request) (*visit, *api.Problem) {
 		return nil, nil
 	}
 	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if s.token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1 {
+	if s.enforced() {
+		if given != "" { // it is looked at below
+			return nil, nil
+		}
+	} else if s.token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1 {
 		return nil, nil
 	}
 	logsIn := r.URL.Path == sessionPath && r.Method == http.MethodPost
 	v := s.sessions.read(r)
 	if v == nil && !logsIn && !isPage(r.URL.Path) {
+		if s.enforced() {
+			return nil, problem.New(http.StatusUnauthorized, "unauthenticated", "this address needs the token of a user or service account", "sign in with muster login; programs send Authorization: Bearer; an administrator makes tokens with muster token create")
+		}
 		return nil, problem.New(http.StatusUnauthorized, "unauthenticated", "this address needs a token", "send Authorization: Bearer with the content of the file 'token' in the server's data directory; browsers are let in by muster ui")
 	}
 	// From here on it is a browser, or may as well be one.
@@ -182,6 +220,9 @@ var users sync.Map
 
 // User names who sent a request; over TCP the token stands for the owner.
 func User(ctx context.Context) string {
+	if s := subjectOf(ctx); s != nil {
+		return s.name
+	}
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		return v.user
 	}
@@ -189,14 +230,19 @@ func User(ctx context.Context) string {
 	if !ok || p.uid < 0 {
 		return "token"
 	}
-	if name, ok := users.Load(p.uid); ok {
+	return userName(p.uid)
+}
+
+// userName is the name of a user of the operating system.
+func userName(uid int) string {
+	if name, ok := users.Load(uid); ok {
 		return name.(string)
 	}
-	name := strconv.Itoa(p.uid)
+	name := strconv.Itoa(uid)
 	if u, err := user.LookupId(name); err == nil {
 		name = u.Username
 	}
-	users.Store(p.uid, name)
+	users.Store(uid, name)
 	return name
 }
 

@@ -46,14 +46,39 @@ type sessions struct {
 
 // ticket is what a login code is good for.
 type ticket struct {
-	user  string
+	identity
 	until time.Time
+}
+
+// identity is who a session is of: with the token by which they came in, which ends
+// it when it is revoked, or as the owner of the server.
+type identity struct {
+	user  string
+	token string
+	owner bool
+}
+
+// String is what a cookie says.
+func (i identity) String() string {
+	if i.token == "" && !i.owner {
+		return i.user
+	}
+	return i.user + "\n" + i.token + "\n" + strconv.FormatBool(i.owner)
+}
+
+func identityOf(text string) identity {
+	f := strings.Split(text, "\n")
+	if len(f) != 3 {
+		return identity{user: text}
+	}
+	return identity{f[0], f[1], f[2] == "true"}
 }
 
 // visit is a session whose cookie a request has shown.
 type visit struct {
-	user, nonce string
-	until       time.Time
+	identity
+	nonce string
+	until time.Time
 }
 
 type visitKey struct{}
@@ -77,8 +102,8 @@ func (c *sessions) sign(user, nonce string, until int64) string {
 }
 
 // issue makes the cookie of a new session.
-func (c *sessions) issue(user string, secure bool) (*http.Cookie, visit) {
-	v := visit{user: user, nonce: random(16), until: c.clock().Add(sessionLife)}
+func (c *sessions) issue(who identity, secure bool) (*http.Cookie, visit) {
+	v := visit{identity: who, nonce: random(16), until: c.clock().Add(sessionLife)}
 	if soonest := c.ended.soonest(); v.until.Before(soonest) {
 		v.until = soonest
 	}
@@ -87,7 +112,7 @@ func (c *sessions) issue(user string, secure bool) (*http.Cookie, visit) {
 
 func (c *sessions) of(v visit, secure bool) *http.Cookie {
 	unix := v.until.Unix()
-	value := strings.Join([]string{strconv.FormatInt(unix, 10), v.nonce, base64.RawURLEncoding.EncodeToString([]byte(v.user)), c.sign(v.user, v.nonce, unix)}, ".")
+	value := strings.Join([]string{strconv.FormatInt(unix, 10), v.nonce, base64.RawURLEncoding.EncodeToString([]byte(v.identity.String())), c.sign(v.identity.String(), v.nonce, unix)}, ".")
 	return &http.Cookie{
 		Name: c.cookie(), Value: value, Path: "/", Expires: v.until, MaxAge: int(sessionLife / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure,
@@ -112,7 +137,7 @@ func (c *sessions) read(r *http.Request) *visit {
 	if err != nil || uerr != nil || subtle.ConstantTimeCompare([]byte(f[3]), []byte(c.sign(string(user), f[1], unix))) != 1 {
 		return nil
 	}
-	v := &visit{user: string(user), nonce: f[1], until: time.Unix(unix, 0)}
+	v := &visit{identity: identityOf(string(user)), nonce: f[1], until: time.Unix(unix, 0)}
 	if !c.ended.stands(v) {
 		return nil
 	}
@@ -120,7 +145,7 @@ func (c *sessions) read(r *http.Request) *visit {
 }
 
 // invite makes a code that lets one browser in as user.
-func (c *sessions) invite(user string) (string, time.Time) {
+func (c *sessions) invite(who identity) (string, time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock()
@@ -130,20 +155,20 @@ func (c *sessions) invite(user string) (string, time.Time) {
 		}
 	}
 	code, until := random(20), now.Add(codeLife)
-	c.codes[code] = ticket{user, until}
+	c.codes[code] = ticket{who, until}
 	return code, until
 }
 
-// redeem is whom a code or token lets in; each code once.
-func (c *sessions) redeem(l api.Login) (string, bool) {
+// redeem is whom a code or the server's token lets in; each code once.
+func (c *sessions) redeem(l api.Login) (identity, bool) {
 	if l.Token != "" {
-		return "token", c.token != "" && subtle.ConstantTimeCompare([]byte(l.Token), []byte(c.token)) == 1
+		return identity{user: "token"}, c.token != "" && subtle.ConstantTimeCompare([]byte(l.Token), []byte(c.token)) == 1
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, ok := c.codes[l.Code]
 	delete(c.codes, l.Code)
-	return t.user, ok && c.clock().Before(t.until)
+	return t.identity, ok && c.clock().Before(t.until)
 }
 
 // random is n bytes of chance, to be written in URLs and cookies.
@@ -182,12 +207,12 @@ func (s *Guard) Register(a huma.API) {
 		if s.sessions.mac == nil {
 			return nil, problem.New(http.StatusServiceUnavailable, "unsupported", "this server has no key to sign sessions with", "use the token with each request")
 		}
-		user, ok := s.sessions.redeem(in.Body)
-		if !ok {
-			return nil, problem.New(http.StatusUnauthorized, "unauthenticated", "the code or the token is not valid", "codes are good once, for two minutes: muster ui makes another; the token is in the file 'token' of the server's data directory")
+		who, p := s.signIn(ctx, in.Body)
+		if p != nil {
+			return nil, p
 		}
-		ck, v := s.sessions.issue(user, encrypted(ctx))
-		return &sessionOutput{Cookie: *ck, Body: api.Session{User: user, By: "browser", ExpiresAt: wire.At(v.until), Version: s.version}}, nil
+		ck, v := s.sessions.issue(who, encrypted(ctx))
+		return &sessionOutput{Cookie: *ck, Body: api.Session{User: who.user, By: "browser", ExpiresAt: wire.At(v.until), Version: s.version}}, nil
 	})
 	huma.Register(a, huma.Operation{
 		OperationID: "log-out", Method: http.MethodDelete, Path: sessionPath, Summary: "End the session of a browser", Tags: tags, DefaultStatus: http.StatusNoContent,
@@ -221,7 +246,13 @@ func (s *Guard) invite(ctx context.Context, _ *struct{}) (*struct{ Body api.Logi
 		}
 		out.Body.Address = address
 	}
-	code, until := s.sessions.invite(User(ctx))
+	who := identity{user: User(ctx)}
+	if sub := subjectOf(ctx); sub != nil {
+		who = identity{sub.name, sub.token, sub.owner}
+	} else if p, ok := ctx.Value(peerKey{}).(peer); ok && p.unix {
+		who.owner = s.owns(p)
+	}
+	code, until := s.sessions.invite(who)
 	out.Body.Code, out.Body.ExpiresAt, out.Body.Path = code, api.Time(until), "ui/login#code="+code
 	return out, nil
 }

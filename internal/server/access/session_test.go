@@ -22,7 +22,7 @@ func TestSessionsEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "logged-out")
 	out := func() *loggedOut { return newLoggedOut(path, slog.New(slog.DiscardHandler), clock) }
 	c := newSessions(mac, "token", clock, out())
-	cookie, _ := c.issue("ann", true)
+	cookie, _ := c.issue(identity{user: "ann"}, true)
 	show := func(c *sessions) *visit {
 		r, err := http.NewRequest("GET", "/", nil)
 		if err != nil {
@@ -89,7 +89,7 @@ func TestLoggingOutIsForEver(t *testing.T) {
 	if c.ended.stands(other) {
 		t.Error("nobody knows who was logged out, and all are let in")
 	}
-	if _, v := c.issue("ann", true); !c.ended.stands(&v) {
+	if _, v := c.issue(identity{user: "ann"}, true); !c.ended.stands(&v) {
 		t.Error("who logs in anew is not let in")
 	}
 }
@@ -98,7 +98,7 @@ func TestCodesEnd(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	clock := func() time.Time { return now }
 	c := newSessions(func(string) string { return "" }, "", clock, newLoggedOut("", slog.New(slog.DiscardHandler), clock))
-	code, _ := c.invite("ann")
+	code, _ := c.invite(identity{user: "ann"})
 	now = now.Add(codeLife)
 	if _, ok := c.redeem(api.Login{Code: code}); ok {
 		t.Error("a code is good after its time")
@@ -107,7 +107,7 @@ func TestCodesEnd(t *testing.T) {
 		t.Error("nothing lets in where there is no token")
 	}
 	for range 3 * codesMost {
-		c.invite("ann")
+		c.invite(identity{user: "ann"})
 	}
 	if len(c.codes) > codesMost {
 		t.Errorf("%d codes are kept", len(c.codes))

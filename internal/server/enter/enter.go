@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/wire"
@@ -31,13 +32,13 @@ import (
 type routes struct {
 	*reader.Reader
 	api     huma.API
-	mux     *http.ServeMux
+	mux     *access.Mux
 	closing <-chan struct{}
 }
 
 // Register adds the routes of those who enter to an API and its router; what is
 // open ends with closing.
-func Register(r *reader.Reader, a huma.API, mux *http.ServeMux, closing <-chan struct{}) {
+func Register(r *reader.Reader, a huma.API, mux *access.Mux, closing <-chan struct{}) {
 	(&routes{r, a, mux, closing}).routes()
 }
 

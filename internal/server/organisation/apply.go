@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
 	"github.com/musterhq/muster/internal/server/wire"
 )
@@ -49,7 +50,7 @@ func (s *routes) routes() {
 		}
 		out := &standingsOutput{Body: api.StandingList{Items: []api.Standing{}, At: api.Time(s.Clock())}}
 		for _, st := range all {
-			if (in.Project == "" || in.Project == string(st.Project.ID)) && (in.Pool == "" || in.Pool == st.Pool) {
+			if (in.Project == "" || in.Project == string(st.Project.ID)) && (in.Pool == "" || in.Pool == st.Pool) && reader.ReadsRecord(ctx, string(st.Project.ID), st.Project.Department) {
 				out.Body.Items = append(out.Body.Items, wire.Standing(st))
 			}
 		}
@@ -81,6 +82,9 @@ func (s *routes) apply(ctx context.Context, items []map[string]any, dry bool) (*
 		p := problem.New(http.StatusUnprocessableEntity, "invalid", wrong[0].Path+": "+wrong[0].Problem, cmp.Or(hint, "see the fields in /docs"))
 		p.Errors = wrong
 		return nil, p
+	}
+	if err := s.mayEdit(ctx, edits); err != nil {
+		return nil, err
 	}
 	edited, err := control.Do(ctx, s.Control, organisation.Organise(edits, dry))
 	if err != nil {

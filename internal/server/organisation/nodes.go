@@ -128,6 +128,9 @@ func (s *routes) drain(ctx context.Context, r organisation.DrainRequest) (*drain
 			Project: string(w.Project), Workload: w.Name, ID: string(w.ID), Kind: string(w.Kind), User: w.User,
 			Tasks: d.Tasks, GPU: int64(d.GPUMilli), Action: string(d.Do), EndsBy: wire.At(d.By),
 		}
+		if !access.Sees(ctx, w) {
+			step.Project, step.Workload, step.ID, step.User = "", "", "", ""
+		}
 		if d.Within > 0 {
 			step.Grace = spec.Duration(d.Within).String()
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
 	"github.com/musterhq/muster/internal/server/wire"
 )
@@ -54,6 +55,9 @@ func (s *routes) preview(ctx context.Context, in api.Changes) (*api.Preview, err
 			return request.Patch(wire.ProjectSpec(*p), patch, func(n api.ProjectSpec) error { return wire.DecideProject(n, p) })
 		}})
 	}
+	if err := s.mayEdit(ctx, edits); err != nil {
+		return nil, err
+	}
 	p, err := s.Control.Preview(ctx, edits)
 	if err != nil {
 		return nil, err
@@ -62,6 +66,8 @@ func (s *routes) preview(ctx context.Context, in api.Changes) (*api.Preview, err
 		At: api.Time(p.At), Items: []api.AppliedItem{}, Standing: wire.Shifts(p.Before, p.After),
 		Starts: wire.RelatedWorkloads(p.Starts), Waits: wire.RelatedWorkloads(p.Waits), Leaves: wire.RelatedWorkloads(p.Leaves), Stays: wire.RelatedWorkloads(p.Stays),
 	}
+	out.Starts, out.Waits, out.Leaves, out.Stays = s.Hide(ctx, out.Starts), s.Hide(ctx, out.Waits), s.Hide(ctx, out.Leaves), s.Hide(ctx, out.Stays)
+	out.Standing = slices.DeleteFunc(out.Standing, func(x api.StandingShift) bool { return !reader.ReadsRecord(ctx, x.Before.Project, x.Before.Department) })
 	for _, e := range p.Edited {
 		item := api.AppliedItem{Kind: "Project", Name: e.Name, Action: "unchanged", Warnings: e.Warnings}
 		if e.What == organisation.RecordDepartment {

@@ -164,7 +164,7 @@ func (s *routes) listProjects(ctx context.Context, what organisation.Record) (*p
 	tree := wire.TreeOf(all)
 	out := &projectsOutput{Body: api.ProjectList{Items: []api.Project{}}}
 	for _, p := range all {
-		if p.Department == (what == organisation.RecordDepartment) {
+		if p.Department == (what == organisation.RecordDepartment) && reader.ReadsRecord(ctx, string(p.ID), p.Department) {
 			out.Body.Items = append(out.Body.Items, wire.Project(p, tree))
 		}
 	}
@@ -182,6 +182,9 @@ func (s *routes) oneProject(ctx context.Context, what organisation.Record, name 
 
 // editProject makes one edit and answers with what it has come to.
 func (s *routes) editProject(ctx context.Context, dry bool, status int, e organisation.Edit) (*projectOutput, error) {
+	if err := s.mayEdit(ctx, []organisation.Edit{e}); err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
 	edited, err := control.Do(ctx, s.Control, organisation.Organise([]organisation.Edit{e}, dry))
 	if err != nil {
 		return nil, problem.Of(s.Log, err)

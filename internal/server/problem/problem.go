@@ -70,6 +70,16 @@ func Of(log *slog.Logger, err error) *api.Problem {
 	}
 }
 
+// Refused is the problem of a refusal for lack of a permission; nil: it is another
+// error, or none.
+func Refused(err error) *api.Problem {
+	var p *api.Problem
+	if errors.As(err, &p) && p.Status == http.StatusForbidden {
+		return p
+	}
+	return nil
+}
+
 // Internal is a failure of the server's own.
 func Internal() *api.Problem {
 	return New(http.StatusInternalServerError, "internal", "the server failed; its log says how", "try again, and report it if it stays")

@@ -13,8 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/request"
 	"github.com/musterhq/muster/internal/store"
@@ -37,8 +39,29 @@ func New(c *control.Control, clock func() time.Time, log *slog.Logger) *Reader {
 
 var idForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-hjkmnp-tv-z]{26}$`) })
 
-// Find resolves a name or an id.
+// Find resolves a name or an id of a workload that who asks may see.
 func (s *Reader) Find(ctx context.Context, project, name string) (*core.Workload, error) {
+	if w := access.Found(ctx, project, name); w != nil {
+		return w, nil
+	}
+	w, err := s.FindAny(ctx, project, name)
+	if err == nil && !access.Sees(ctx, w) {
+		return nil, Missing(project, name)
+	}
+	return w, err
+}
+
+// Missing says that there is no such workload, or none that who asks may see.
+func Missing(project, name string) *api.Problem {
+	detail := "workload " + strconv.Quote(name) + " does not exist"
+	if project != request.AllProjects {
+		detail += " in project " + strconv.Quote(project)
+	}
+	return problem.New(http.StatusNotFound, "not_found", detail, "muster get lists what there is")
+}
+
+// FindAny resolves a name or an id, whoever asks.
+func (s *Reader) FindAny(ctx context.Context, project, name string) (*core.Workload, error) {
 	var w *core.Workload
 	err := store.ErrNotFound
 	if project != request.AllProjects {
@@ -48,11 +71,7 @@ func (s *Reader) Find(ctx context.Context, project, name string) (*core.Workload
 		w, err = s.Store.Workload(ctx, core.WorkloadID(name))
 	}
 	if errors.Is(err, store.ErrNotFound) || err == nil && project != request.AllProjects && w.Project != core.ProjectID(project) {
-		detail := "workload " + strconv.Quote(name) + " does not exist"
-		if project != request.AllProjects {
-			detail = "workload " + strconv.Quote(name) + " does not exist in project " + strconv.Quote(project)
-		}
-		return nil, problem.New(http.StatusNotFound, "not_found", detail, "muster get lists what there is")
+		return nil, Missing(project, name)
 	}
 	return w, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/wire"
 	"github.com/musterhq/muster/internal/timeseries"
@@ -33,7 +34,14 @@ func (s *routes) holdingsRoute() {
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		return &holdingsOutput{Body: s.holdings(held, st.Nodes)}, nil
+		out := &holdingsOutput{Body: s.holdings(held, st.Nodes)}
+		for i, x := range held.Holders {
+			if !access.Sees(ctx, x.Workload) { // what it holds stays
+				h := &out.Body.Workloads[i]
+				h.ID, h.Name, h.Project, h.User, h.Hidden = "", "", "", "", true
+			}
+		}
+		return out, nil
 	})
 }
 

@@ -14,8 +14,10 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
@@ -73,7 +75,7 @@ func (s *routes) measuredRoutes() {
 		if len(in.Workload) > 0 {
 			return s.workloadsBusy(ctx, in.Stretch, in.Workload)
 		}
-		return s.clusterMetrics(in.Stretch, in.Project)
+		return s.clusterMetrics(ctx, in.Stretch, in.Project)
 	})
 }
 
@@ -276,6 +278,9 @@ func (s *routes) workloadsBusy(ctx context.Context, at Stretch, ids []string) (*
 		if errors.Is(err, store.ErrNotFound) {
 			continue // it was deleted since it was listed
 		}
+		if err == nil && !access.Sees(ctx, w) {
+			continue
+		}
 		var tasks []core.Task
 		if err == nil {
 			tasks, err = s.Store.FindTasks(ctx, store.TaskQuery{Workload: w.ID, Attempt: reader.LatestBegun(w), Limit: chartTasks})
@@ -333,7 +338,7 @@ func (s *routes) nodeMetrics(ctx context.Context, name string, at Stretch) (*mea
 	return c.output(), nil
 }
 
-func (s *routes) clusterMetrics(at Stretch, project string) (*measuredOutput, error) {
+func (s *routes) clusterMetrics(ctx context.Context, at Stretch, project string) (*measuredOutput, error) {
 	var projects []core.ProjectID
 	if n := s.Control.Census(); n != nil {
 		for _, p := range n.Projects {
@@ -343,6 +348,7 @@ func (s *routes) clusterMetrics(at Stretch, project string) (*measuredOutput, er
 	if project != "" {
 		projects = []core.ProjectID{core.ProjectID(project)}
 	}
+	projects = slices.DeleteFunc(projects, func(p core.ProjectID) bool { return !access.Allowed(ctx, rbac.Read, rbac.Dashboards, p, "") })
 	slices.Sort(projects)
 	c, err := s.chart(at, time.Time{}, 7+3*len(projects))
 	if err != nil {

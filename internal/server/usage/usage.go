@@ -15,7 +15,9 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/wire"
@@ -83,6 +85,10 @@ func (s *routes) usage(ctx context.Context, in *usageInput) (*struct{ Body api.U
 		return nil, err
 	}
 	out := &struct{ Body api.UsageList }{api.UsageList{Items: []api.Usage{}, From: api.Time(from), To: api.Time(to)}}
+	sight := access.SightOf(ctx)
+	readable := func(p core.ProjectID, user string) bool {
+		return access.Allowed(ctx, rbac.Read, rbac.Dashboards, p, user) && (user == access.User(ctx) || sight.Projects(p))
+	}
 	var lookFor *waste
 	if in.Waste {
 		lookFor = s.newWaste(now)
@@ -98,6 +104,9 @@ func (s *routes) usage(ctx context.Context, in *usageInput) (*struct{ Body api.U
 			bucket = at
 		}
 		err := s.Store.Uses(ctx, q, func(u core.Use) bool {
+			if !sight.Every && !readable(u.Project, u.User) {
+				return true
+			}
 			groups.add(u, bucket)
 			out.Body.Total += u.GPUSeconds
 			lookFor.note(u)

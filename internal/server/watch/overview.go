@@ -22,8 +22,10 @@ import (
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/explanation"
 	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/wire"
+	"github.com/musterhq/muster/internal/store"
 )
 
 const (
@@ -160,7 +162,7 @@ func (p *pageStream) run(ctx context.Context) error {
 			if !ok {
 				return errors.New("the browser is too slow; it may resume")
 			}
-			if err := p.changes(changes); err != nil {
+			if err := p.changes(ctx, changes); err != nil {
 				return err
 			}
 		}
@@ -171,25 +173,30 @@ func (p *pageStream) catchUp(ctx context.Context) error {
 	if len(p.missed) == 0 {
 		return nil
 	}
-	rows := make([]api.Row, len(p.missed))
-	for i, w := range p.missed {
+	rows := make([]api.Row, 0, len(p.missed))
+	sight := access.SightOf(ctx)
+	for _, w := range p.missed {
+		if !sight.Of(w) {
+			continue
+		}
 		tasks, err := p.s.RowTasks(ctx, w)
 		if err != nil {
 			return err
 		}
-		rows[i] = wire.Row(wire.Parts{Workload: w, Tasks: tasks})
+		rows = append(rows, wire.Row(wire.Parts{Workload: w, Tasks: tasks}))
 	}
 	p.missed = nil
 	return p.send("rows", p.rev, rows)
 }
 
 // changes collects for a moment and sends each workload once, as it is then.
-func (p *pageStream) changes(first []draft.Change) error {
+func (p *pageStream) changes(ctx context.Context, first []draft.Change) error {
+	sight := access.SightOf(ctx)
 	last := map[core.WorkloadID]int{}
 	var rows []api.Row
 	take := func(all []draft.Change) {
 		for _, c := range all {
-			if c.Workload.Rev <= p.rev {
+			if c.Workload.Rev <= p.rev || !sight.Of(c.Workload) {
 				continue
 			}
 			r := wire.RowOfChange(c)
@@ -234,7 +241,41 @@ func (p *pageStream) look(ctx context.Context) error {
 		return nil
 	}
 	p.overview = number
+	if !access.SeesAll(ctx) {
+		var err error
+		if text, err = p.s.curtailed(ctx, text); err != nil {
+			return err
+		}
+	}
 	return p.write("overview", 0, text)
+}
+
+// curtailed is an overview without what who asks may not see: of workloads, projects
+// and departments; numbers stay.
+func (s *routes) curtailed(ctx context.Context, text []byte) ([]byte, error) {
+	var o api.Overview
+	if len(text) == 0 {
+		return text, nil
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
+		return nil, err
+	}
+	o.Cluster.Projects = s.ReadableProjects(ctx, o.Cluster.Projects)
+	waits := o.Waits[:0]
+	for _, x := range o.Waits {
+		w, err := s.Store.Workload(ctx, core.WorkloadID(x.ID))
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if access.Sees(ctx, w) {
+			waits = append(waits, x)
+		}
+	}
+	o.Waits = waits
+	return json.Marshal(o)
 }
 
 func (p *pageStream) send(event string, rev core.Revision, v any) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
@@ -103,9 +104,20 @@ func (s *routes) transitions(ctx context.Context, id core.WorkloadID, in Paged) 
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
+	lastSeq := int64(0)
+	if len(ts) > 0 {
+		lastSeq = ts[len(ts)-1].Seq
+	}
 	kinds := map[core.WorkloadID]lifecycle.Kind{}
 	before := map[core.WorkloadID]lifecycle.State{} // the last that was not Leaving
 	out := &transitionsOutput{Body: api.TransitionList{Items: make([]api.Transition, len(ts))}}
+	read := len(ts)
+	if id == "" {
+		if ts, err = s.seenOf(ctx, ts); err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		out.Body.Items = out.Body.Items[:len(ts)]
+	}
 	for i, t := range ts {
 		out.Body.Items[i] = wire.Transition(t)
 		out.Body.Items[i].Workload = string(t.Workload)
@@ -129,8 +141,8 @@ func (s *routes) transitions(ctx context.Context, id core.WorkloadID, in Paged) 
 		}
 		out.Body.Items[i].Word = lifecycle.Say(d, lifecycle.View{Kind: kinds[t.Workload], State: now, Prior: was}).Status
 	}
-	if len(ts) == in.Limit {
-		out.Body.Next = strconv.FormatInt(ts[len(ts)-1].Seq, 10)
+	if read == in.Limit {
+		out.Body.Next = strconv.FormatInt(lastSeq, 10)
 	}
 	return out, nil
 }
@@ -140,6 +152,31 @@ type watchInput struct {
 	Name    string `query:"name" doc:"Only the workload of this name or id"`
 	After   string `query:"after" doc:"Begin after this revision; without it, with what comes from now on"`
 	LastID  string `header:"Last-Event-ID"`
+}
+
+// seenOf are those transitions whose workloads who asks may see.
+func (s *routes) seenOf(ctx context.Context, ts []core.Transition) ([]core.Transition, error) {
+	sight := access.SightOf(ctx)
+	if sight.Every {
+		return ts, nil
+	}
+	seen := map[core.WorkloadID]bool{}
+	out := make([]core.Transition, 0, len(ts))
+	for _, t := range ts {
+		yes, known := seen[t.Workload]
+		if !known {
+			w, err := s.Store.Workload(ctx, t.Workload)
+			if err != nil {
+				return nil, err
+			}
+			yes = sight.Of(w)
+			seen[t.Workload] = yes
+		}
+		if yes {
+			out = append(out, t)
+		}
+	}
+	return out, nil
 }
 
 func (s *routes) watch(_ context.Context, in *watchInput) (*huma.StreamResponse, error) {
@@ -159,7 +196,7 @@ func (s *routes) watch(_ context.Context, in *watchInput) (*huma.StreamResponse,
 		r, w := humago.Unwrap(hc)
 		w.Header().Set("Content-Type", "text/event-stream")
 		w.Header().Set("Cache-Control", "no-store")
-		st := &stream{s: s, w: w, flush: http.NewResponseController(w), in: in}
+		st := &stream{s: s, ctx: r.Context(), w: w, flush: http.NewResponseController(w), in: in}
 		if err := st.run(r.Context(), after); err != nil && r.Context().Err() == nil && !errors.Is(err, errClosing) {
 			s.Log.Debug("a watch ended", "err", err)
 		}
@@ -171,6 +208,7 @@ var errClosing = errors.New("the server is closing")
 // stream is one watch.
 type stream struct {
 	s     *routes
+	ctx   context.Context // of who listens
 	w     io.Writer
 	flush *http.ResponseController
 	in    *watchInput
@@ -245,6 +283,9 @@ func (st *stream) changes(changes []draft.Change, sent core.Revision) error {
 
 func (st *stream) send(p wire.Parts) error {
 	if st.in.Project != "" && string(p.Workload.Project) != st.in.Project || st.in.Name != "" && p.Workload.Name != st.in.Name && string(p.Workload.ID) != st.in.Name {
+		return nil
+	}
+	if !access.Sees(st.ctx, p.Workload) {
 		return nil
 	}
 	data, err := json.Marshal(wire.Workload(p, wire.ViewSummary, st.s.Clock()))

@@ -175,6 +175,9 @@ func (s *routes) update(ctx context.Context, name *request.Named, body []byte) (
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
+	if err := maySubmit(ctx, doc); err != nil {
+		return nil, err
+	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
 		return submission.Update(submission.UpdateRequest{Ref: r, Doc: doc, Actor: access.Actor(ctx)})
 	})
@@ -188,6 +191,9 @@ func (s *routes) revised(ctx context.Context, name *request.Named, body []byte, 
 	doc, err := spec.LoadWith(body, spec.Assets{}, s.assetResolver(ctx, name.Project))
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
+	}
+	if err := maySubmit(ctx, doc); err != nil {
+		return nil, err
 	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
 		return submission.Revise(submission.Revision{Ref: r, Doc: doc, Actor: access.Actor(ctx), DryRun: dry})

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/server/access"
@@ -39,34 +41,35 @@ func (s *routes) bulkActionRoutes() {
 	}, s.startBulkAction)
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-bulk-actions", Method: http.MethodGet, Path: path, Summary: "List the bulk actions that run, and the latest that have ended", Tags: tags,
-	}, func(context.Context, *struct{}) (*struct{ Body api.BulkActionList }, error) {
-		return &struct{ Body api.BulkActionList }{api.BulkActionList{Items: s.actions.List()}}, nil
+	}, func(ctx context.Context, _ *struct{}) (*struct{ Body api.BulkActionList }, error) {
+		all := slices.DeleteFunc(s.actions.List(), func(a api.BulkAction) bool { return !mayFollow(ctx, &a) })
+		return &struct{ Body api.BulkActionList }{api.BulkActionList{Items: all}}, nil
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "bulk-action", Method: http.MethodGet, Path: path + "/{id}", Summary: "How far a bulk action has come; 410 says that the server has started again, which ended it", Tags: tags,
-	}, func(_ context.Context, in *BulkActionName) (*bulkActionOutput, error) {
+	}, func(ctx context.Context, in *BulkActionName) (*bulkActionOutput, error) {
 		out := &bulkActionOutput{}
-		return out, s.actions.With(in.ID, func(a *bulk.Action) { out.Body = a.About })
+		return out, s.following(ctx, in.ID, func(a *bulk.Action) { out.Body = a.About })
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "cancel-bulk-action", Method: http.MethodPost, Path: path + "/{id}/cancel", Summary: "Ask no further workload of a bulk action; what is done stays done", Tags: tags, DefaultStatus: http.StatusOK,
-	}, func(_ context.Context, in *BulkActionName) (*bulkActionOutput, error) {
+	}, func(ctx context.Context, in *BulkActionName) (*bulkActionOutput, error) {
 		out := &bulkActionOutput{}
-		return out, s.actions.With(in.ID, func(a *bulk.Action) {
+		return out, s.following(ctx, in.ID, func(a *bulk.Action) {
 			a.Cancel()
 			out.Body = a.About
 		})
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "bulk-action-outcomes", Method: http.MethodGet, Path: path + "/{id}/outcomes", Summary: "What each workload of a bulk action answered", Tags: tags,
-	}, func(_ context.Context, in *struct {
+	}, func(ctx context.Context, in *struct {
 		BulkActionName
 		Refused bool `query:"refused" doc:"Only those that were refused"`
 		Limit   int  `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 		Cursor  int  `query:"cursor" minimum:"0" doc:"next of the page before"`
 	}) (*struct{ Body api.BulkOutcomeList }, error) {
 		out := &struct{ Body api.BulkOutcomeList }{}
-		return out, s.actions.With(in.ID, func(a *bulk.Action) {
+		return out, s.following(ctx, in.ID, func(a *bulk.Action) {
 			items, next := a.Page(in.Cursor, in.Limit, in.Refused)
 			out.Body.Items = append([]api.BulkOutcome{}, items...)
 			if next > 0 {
@@ -74,6 +77,37 @@ func (s *routes) bulkActionRoutes() {
 			}
 		})
 	})
+}
+
+// mayFollow reports whether who asks may see and end a bulk action: those who have
+// asked for it, and those who may change everything.
+func mayFollow(ctx context.Context, a *api.BulkAction) bool {
+	return a.User == access.User(ctx) || access.Allowed(ctx, rbac.Update, rbac.Workloads, core.SystemScope, "")
+}
+
+// following calls f with a bulk action that who asks may follow.
+func (s *routes) following(ctx context.Context, id string, f func(*bulk.Action)) error {
+	hidden := false
+	err := s.actions.With(id, func(a *bulk.Action) {
+		if hidden = !mayFollow(ctx, &a.About); !hidden {
+			f(a)
+		}
+	})
+	if hidden {
+		return problem.New(http.StatusNotFound, "not_found", "there is no bulk action "+strconv.Quote(id), "GET /v1/bulk-actions lists them")
+	}
+	return err
+}
+
+// verbOf is the permission that an action on a workload takes.
+func verbOf(action string) string {
+	switch action {
+	case "delete":
+		return rbac.Delete
+	case "approve", "reject":
+		return rbac.Approve
+	}
+	return rbac.Update
 }
 
 func (s *routes) startBulkAction(ctx context.Context, in *struct{ Body api.NewBulkAction }) (*bulkActionOutput, error) {
@@ -101,6 +135,9 @@ func (s *routes) startBulkAction(ctx context.Context, in *struct{ Body api.NewBu
 	ask := func(ctx context.Context, id string) api.BulkOutcome {
 		o := api.BulkOutcome{ID: id}
 		w, err := s.Find(ctx, request.AllProjects, id)
+		if err == nil {
+			err = access.Workload(ctx, verbOf(b.Action), w)
+		}
 		if err == nil {
 			o.Project, o.Name, o.Phase = string(w.Project), w.Name, string(w.Phase)
 			var out *workloadOutput

@@ -34,6 +34,7 @@ func (s *routes) filtered(ctx context.Context, q store.Query, text string) ([]*c
 	where, status := asks("node"), asks("status")
 	q.Deleted = q.Deleted || filter.AsksDeleted(terms)
 	me, now, limit := access.User(ctx), s.Clock(), q.Limit
+	sight := access.SightOf(ctx)
 	var found []*core.Workload
 	for q.Limit = filterChunk; ; {
 		page, err := s.Store.List(ctx, q)
@@ -41,6 +42,9 @@ func (s *routes) filtered(ctx context.Context, q store.Query, text string) ([]*c
 			return nil, "", problem.Of(s.Log, err)
 		}
 		for i, w := range page.Items {
+			if !sight.Of(w) {
+				continue
+			}
 			p := wire.Parts{Workload: w}
 			if where {
 				if p.Tasks, err = s.RowTasks(ctx, w); err != nil {

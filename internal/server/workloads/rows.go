@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/wire"
 	"github.com/musterhq/muster/internal/store"
@@ -73,7 +74,9 @@ func (s *routes) explained(ctx context.Context) ([]*core.Workload, error) {
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		out = append(out, w)
+		if access.Sees(ctx, w) {
+			out = append(out, w)
+		}
 	}
 	return out, nil
 }

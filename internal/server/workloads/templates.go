@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
 	"github.com/musterhq/muster/internal/engine/organisation"
@@ -73,7 +74,7 @@ func (s *routes) templateRoutesOf(kind core.TemplateKind) {
 	edit := func(ctx context.Context, project string, n api.NewTemplate, must organisation.Existence, status int) (*templateOutput, error) {
 		e := organisation.TemplateEdit{Must: must, Template: core.Template{
 			Project: core.ProjectID(project), Kind: kind, Name: n.Name, Description: n.Description, Environment: n.Environment, SharedWith: projectIDs(n.SharedWith), Editors: n.Editors, User: access.User(ctx),
-		}}
+		}, Anyones: access.Enforced(ctx)}
 		data, err := json.Marshal(n.Document)
 		if err == nil {
 			e.Document, err = spec.Parse(data)
@@ -110,7 +111,7 @@ func (s *routes) templateRoutesOf(kind core.TemplateKind) {
 		OperationID: "delete-" + id, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Forget a " + word + "; workloads that were made of it stay", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *TemplateName) (*struct{}, error) {
 		id := core.TemplateID{Project: core.ProjectID(in.Project), Kind: kind, Name: in.Name}
-		if err := s.Control.Apply(ctx, organisation.DeleteTemplate(id, access.User(ctx))); err != nil {
+		if err := s.Control.Apply(ctx, organisation.DeleteTemplate(id, access.User(ctx), access.Enforced(ctx))); err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
 		return nil, nil
@@ -130,6 +131,11 @@ func below(field string, err error) error {
 	return errs
 }
 
+// readsAsset reports whether who asks may read an asset as a project uses it.
+func readsAsset(ctx context.Context, t *core.Template, project core.ProjectID) bool {
+	return access.Allowed(ctx, rbac.Read, rbac.AssetNoun(t.Kind), project, t.User)
+}
+
 func (s *routes) listTemplates(ctx context.Context, kind core.TemplateKind, project string) (*struct{ Body api.TemplateList }, error) {
 	of := core.ProjectID(project)
 	if project == request.AllProjects {
@@ -138,6 +144,11 @@ func (s *routes) listTemplates(ctx context.Context, kind core.TemplateKind, proj
 	all, err := control.Do(ctx, s.Control, organisation.Templates(kind, of))
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
+	}
+	if project == request.AllProjects {
+		all = slices.DeleteFunc(all, func(t core.Template) bool { return t.Project != core.SystemScope && !readsAsset(ctx, &t, t.Project) })
+	} else {
+		all = slices.DeleteFunc(all, func(t core.Template) bool { return !readsAsset(ctx, &t, of) })
 	}
 	out := &struct{ Body api.TemplateList }{api.TemplateList{Items: make([]api.Template, len(all))}}
 	for i := range all {
@@ -151,6 +162,9 @@ func (s *routes) listTemplates(ctx context.Context, kind core.TemplateKind, proj
 // findTemplate is the asset of that name that a project uses.
 func (s *routes) findTemplate(ctx context.Context, kind core.TemplateKind, project, name string, version int) (*core.Template, core.TemplateVersion, error) {
 	t, err := control.Do(ctx, s.Control, organisation.FindTemplate(core.TemplateID{Project: core.ProjectID(project), Kind: kind, Name: name}))
+	if err == nil && project == request.AllProjects && t.Project != core.SystemScope {
+		err = access.May(ctx, rbac.Read, rbac.AssetNoun(kind), t.Project, t.User)
+	}
 	if err != nil {
 		return nil, core.TemplateVersion{}, err
 	}
@@ -174,6 +188,9 @@ func (s *routes) assetResolver(ctx context.Context, project string) func(*spec.D
 			project = cmp.Or(doc.Project, string(core.DefaultProject))
 		}
 		return func(kind, ref string) (spec.Piece, error) {
+			if err := access.May(ctx, rbac.Read, rbac.AssetNoun(core.TemplateKind(kind)), core.ProjectID(project), access.User(ctx)); err != nil {
+				return spec.Piece{}, err
+			}
 			return control.Do(ctx, s.Control, organisation.TakeAsset(core.ProjectID(project), kind, ref))
 		}
 	}

@@ -28,6 +28,8 @@ func (s *routes) whyRoutes() {
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		return &whyOutput{wire.Why(y)}, nil
+		out := &whyOutput{wire.Why(y)}
+		s.HideForecast(ctx, &out.Body.Forecast)
+		return out, nil
 	})
 }

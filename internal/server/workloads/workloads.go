@@ -185,6 +185,8 @@ func (s *routes) dryRun(ctx context.Context, sub submission.Submission) (*worklo
 	c.Phase, c.PhaseAt, c.Attempts = lifecycle.Submitted, c.CreatedAt, []core.Attempt{{}}
 	out := wire.Workload(wire.Parts{Workload: &c}, wire.ViewFull, s.Clock())
 	out.Plan = wire.Plan(y)
+	s.HideForecast(ctx, &out.Plan.Forecast)
+	out.Plan.Displaces = s.Hide(ctx, out.Plan.Displaces)
 	return &workloadOutput{Status: http.StatusOK, Body: out}, nil
 }
 
@@ -206,6 +208,9 @@ func (s *routes) submission(ctx context.Context, project, key string, body []byt
 		if errs := spec.Validate(doc); errs != nil {
 			return submission.Submission{}, errs
 		}
+	}
+	if err := maySubmit(ctx, doc); err != nil {
+		return submission.Submission{}, err
 	}
 	sub := submission.Submission{Doc: doc, User: access.User(ctx), Actor: access.Actor(ctx), Key: key}
 	if key != "" {
@@ -297,7 +302,7 @@ func (s *routes) page(ctx context.Context, in *ListInput) ([]*core.Workload, str
 	if in.Filter != "" {
 		return s.filtered(ctx, q, in.Filter)
 	}
-	page, err := s.Store.List(ctx, q)
+	page, err := s.seen(ctx, q)
 	if err != nil {
 		return nil, "", problem.Of(s.Log, err)
 	}

@@ -1,5 +1,30 @@
 // Generated from api/openapi.json by `go run . types` in tools/web; do not edit.
 
+export interface AccessControl {
+  changedAt?: Time
+  changedBy?: string
+  enabled: boolean
+}
+
+export interface AccessRule {
+  createdAt: Time
+  createdBy?: string
+  id: string
+  role: string
+  /** Project or department; '-': the system */
+  scope: string
+  /** KIND:NAME, of the kinds user, service-account and group */
+  subject: string
+}
+
+export interface AccessRuleList {
+  items: AccessRule[]
+}
+
+export interface AccessSwitch {
+  enabled: boolean
+}
+
 export interface Amount {
   /** In the unit of the field that holds it */
   total: number
@@ -53,12 +78,66 @@ export interface Attempt {
   tasksLeft?: number
 }
 
+export interface AuditChange {
+  /** As JSON; absent: it is gone */
+  after?: string
+  /** As JSON; absent: it was not there */
+  before?: string
+  object: string
+}
+
+export interface AuditEntry {
+  /** The route of the API */
+  action: string
+  /** user:NAME, or anonymous */
+  actor: string
+  /** Where the request came from; socket: from this machine */
+  address?: string
+  at: Time
+  /** What was changed; without secrets */
+  changes?: AuditChange[]
+  /** SHA-256 over everything else */
+  hash: string
+  message?: string
+  noun?: string
+  /** What the request named */
+  object?: string
+  /** Hash of the entry before */
+  previous: string
+  result: "done" | "refused"
+  seq: number
+  /** Id of the token that was shown */
+  token?: string
+  verb?: string
+}
+
+export interface AuditList {
+  items: AuditEntry[]
+  /** Cursor of the next page */
+  next?: string
+}
+
+export interface AuditVerification {
+  /** The first that is not */
+  broken?: BrokenEntry
+  /** That were looked at, and are as they were written */
+  entries: number
+  /** Hash of the last of these; kept elsewhere it proves more than the database alone can */
+  head: string
+  intact: boolean
+}
+
 export interface Block {
   /** Tasks that would fit now */
   fitting: number
   /** In the unit of requested */
   free: number
   name: string
+}
+
+export interface BrokenEntry {
+  problem: string
+  seq: number
 }
 
 export interface BulkAction {
@@ -243,6 +322,22 @@ export interface DeadlineState {
   lengthFrom?: "expectedDuration" | "learnt" | "maxDuration"
   /** The deadline has passed */
   missed?: boolean
+}
+
+export interface Decision {
+  allowed: boolean
+  /** The access rule by which it is allowed */
+  because?: AccessRule
+  hint?: string
+  message: string
+  noun: string
+  /** Not of anybody's, but of their own it is allowed */
+  onlyOwn?: boolean
+  /** Asked of what is their own */
+  own?: boolean
+  scope: string
+  user: string
+  verb: string
 }
 
 export interface DecisionOptions {
@@ -487,6 +582,8 @@ export interface HoldOptions {
 export interface Holder {
   /** Thousandths of devices that it holds */
   gpu: number
+  /** It may not be seen by who asks: it has no name here */
+  hidden?: boolean
   id: string
   kind: string
   /** In nine cases of ten it has ended by then */
@@ -506,6 +603,26 @@ export interface Holdings {
   nodes: NodeHoldings[]
   /** Those that hold devices */
   workloads: Holder[]
+}
+
+export interface Identity {
+  /** Whether rules decide what they may do */
+  accessControl: boolean
+  /** How they came in */
+  by: "socket" | "token" | "browser"
+  groups?: string[]
+  kind: "user" | "service-account"
+  /** The server is theirs: they may do everything */
+  owner?: boolean
+  /** What that token allows at most */
+  permissions?: string[]
+  /** By which they have roles */
+  rules: AccessRule[]
+  /** Where that token is good */
+  scope?: string
+  /** Id of the token that was shown */
+  token?: string
+  user: string
 }
 
 export interface License {
@@ -614,6 +731,26 @@ export interface Lost {
   steps?: number
 }
 
+export interface MadeToken {
+  createdAt: Time
+  createdBy?: string
+  expired?: boolean
+  /** Absent: never */
+  expiresAt?: Time
+  id: string
+  note?: string
+  /** What it allows at most; absent: all that its user may do */
+  permissions?: string[]
+  /** Project or department in which it is good; absent: everywhere */
+  scope?: string
+  /** What is sent as Authorization: Bearer; it cannot be read again */
+  text: string
+  /** When it was shown last, to within five minutes */
+  usedAt?: Time
+  /** Or service account */
+  user: string
+}
+
 export interface Manifest {
   items: Record<string, unknown>[]
 }
@@ -668,6 +805,14 @@ export interface Metrics {
   stepSeconds: number
   /** End of the last step */
   to: Time
+}
+
+export interface NewAccessRule {
+  role: string
+  /** Project or department; '-': the system */
+  scope: string
+  /** KIND:NAME, of the kinds user, service-account and group */
+  subject: string
 }
 
 export interface NewBulkAction {
@@ -798,6 +943,14 @@ export interface NewReservation {
   users?: string[]
 }
 
+export interface NewRole {
+  assigns?: string[]
+  description?: string
+  name: string
+  /** VERB:NOUN or VERB:NOUN:own */
+  permissions: string[]
+}
+
 export interface NewSecret {
   /** Give it to every workload of its user */
   everywhere?: boolean
@@ -820,6 +973,24 @@ export interface NewTemplate {
   name: string
   /** Projects and departments elsewhere that may use it too, without writing to it; of a data volume alone */
   sharedWith?: string[]
+}
+
+export interface NewToken {
+  /** Like 12h or 30d; 0s: until it is revoked; absent: 30d */
+  lifetime?: string
+  note?: string
+  /** VERB:NOUN or VERB:NOUN:own: what it allows at most */
+  permissions?: string[]
+  /** Project or department in which it is good */
+  scope?: string
+  /** Or service account; absent: whoever asks */
+  user?: string
+}
+
+export interface NewUser {
+  groups?: string[]
+  name: string
+  note?: string
 }
 
 export interface Node {
@@ -1443,6 +1614,22 @@ export interface ResourceQuota {
   weight?: number
 }
 
+export interface Role {
+  /** Roles that who has this one, and may create access rules, may give beside those that allow nothing more than they may do */
+  assigns?: string[]
+  createdAt?: Time
+  createdBy?: string
+  description?: string
+  name: string
+  /** VERB:NOUN, or VERB:NOUN:own for what is the subject's own; * stands for all */
+  permissions: string[]
+  predefined?: boolean
+}
+
+export interface RoleList {
+  items: Role[]
+}
+
 export interface Row {
   allowedActions: string[]
   /** Its tasks run one by one, each for itself */
@@ -1753,6 +1940,28 @@ export interface TemplateVersion {
 
 export type Time = string
 
+export interface Token {
+  createdAt: Time
+  createdBy?: string
+  expired?: boolean
+  /** Absent: never */
+  expiresAt?: Time
+  id: string
+  note?: string
+  /** What it allows at most; absent: all that its user may do */
+  permissions?: string[]
+  /** Project or department in which it is good; absent: everywhere */
+  scope?: string
+  /** When it was shown last, to within five minutes */
+  usedAt?: Time
+  /** Or service account */
+  user: string
+}
+
+export interface TokenList {
+  items: Token[]
+}
+
 export interface Transition {
   /** user:NAME, scheduler, backend:NODE or control */
   actor: string
@@ -1838,11 +2047,32 @@ export interface Use {
   weight: number
 }
 
+export interface User {
+  createdAt: Time
+  createdBy?: string
+  /** Is let in by no way */
+  disabled?: boolean
+  groups?: string[]
+  kind: "user" | "service-account"
+  name: string
+  note?: string
+}
+
+export interface UserChange {
+  disabled?: boolean
+  groups?: string[]
+  note?: string
+}
+
 export interface UserLimit {
   /** Devices; absent: any */
   gpu?: number
   /** Workloads; 0: any */
   maxRunning?: number
+}
+
+export interface UserList {
+  items: User[]
 }
 
 export interface Version {

@@ -20,9 +20,9 @@ var Words = compat.Words{
 		{Ours: "--project"}, {Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "--limit"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"}, {Ours: "-f"}, {Ours: "-o"},
 	},
 	None: []string{
-		"apply", "approve", "attach", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor", "environment", "events", "exec", "explain", "export", "import",
-		"lifecycle", "logs", "metrics", "move", "notifications", "port-forward", "preempt", "project", "quota", "reject", "scale", "secret", "server", "simulate", "ssh-config",
-		"template", "top", "ui", "update", "usage", "util", "version", "wait",
+		"access", "access-rule", "apply", "approve", "attach", "audit", "auth", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
+		"environment", "events", "exec", "explain", "export", "import", "lifecycle", "login", "logout", "logs", "metrics", "move", "notifications", "port-forward", "preempt", "project", "quota",
+		"reject", "role", "scale", "secret", "server", "service-account", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait",
 	},
 	Phase: func(p lifecycle.Phase) string { return cmp.Or(States[p].Long, Pending.Long) },
 }
