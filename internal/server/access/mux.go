@@ -111,8 +111,11 @@ func (g *Guard) check(r *http.Request, pattern string, need Need) (*http.Request
 	if s == nil && r.Method != http.MethodGet && ofAccess(r.URL.Path) {
 		return g.prepare(r, pattern, need)
 	}
-	if s == nil || need.At == Anyone || need.At == TaskOnly {
+	if s == nil || need.At == Anyone {
 		return r, none, nil
+	}
+	if need.At == TaskOnly {
+		return nil, nil, problem.New(http.StatusForbidden, "forbidden", SelfPath+" is for tasks, which have a token of their own", "name the workload: /v1/projects/PROJECT/workloads/NAME")
 	}
 	s.origin.Action, s.origin.Verb, s.origin.Noun, s.origin.Object = pattern, need.Verb, need.Noun, object(r)
 	target, p := g.target(r, &need)
