@@ -79,7 +79,7 @@ func auditList(s *session.Session) *cobra.Command {
 			m := s.Moments(t)
 			return session.Print(s, t, session.Table[api.AuditEntry]{Items: page.Items, Name: func(e api.AuditEntry) string { return strconv.FormatInt(e.Seq, 10) }, Body: page, Columns: []session.Column[api.AuditEntry]{
 				{Title: "SEQ", Cell: func(e api.AuditEntry) string { return strconv.FormatInt(e.Seq, 10) }},
-				{Title: sinceTitle(m), Cell: func(e api.AuditEntry) string { return m.Ago(session.TimeOf(e.At)) }},
+				{Title: "AGE", Cell: func(e api.AuditEntry) string { return m.Ago(session.TimeOf(e.At)) }},
 				{Title: "ACTOR", Cell: func(e api.AuditEntry) string { return strings.TrimPrefix(e.Actor, "user:") }},
 				{Title: "RESULT", Cell: func(e api.AuditEntry) string { return e.Result }},
 				{Title: "VERB", Cell: func(e api.AuditEntry) string { return printers.OrDash(e.Verb) }},
@@ -94,8 +94,6 @@ func auditList(s *session.Session) *cobra.Command {
 	list.Flags().IntVar(&f.Limit, "limit", 100, "at most so many")
 	return list
 }
-
-func sinceTitle(m session.Moments) string { return strings.ToUpper(session.SinceWord(m)) }
 
 // subjectOf is what an entry is about: what was changed, or what was named.
 func subjectOf(e api.AuditEntry) string {

@@ -55,8 +55,19 @@ func (p *Policy) With(c core.AccessChange, projects []core.Project) *Policy {
 	if c.None() {
 		return &n
 	}
-	n.users, n.roles, n.rules, n.tokens = maps.Clone(p.users), maps.Clone(p.roles), maps.Clone(p.rules), maps.Clone(p.tokens)
-	n.grants, n.hashes = maps.Clone(p.grants), maps.Clone(p.hashes)
+	// Only what changes is copied: large organisations have many of everything.
+	if len(c.Users)+len(c.DropUsers) > 0 {
+		n.users = maps.Clone(p.users)
+	}
+	if len(c.Roles)+len(c.DropRoles) > 0 {
+		n.roles = maps.Clone(p.roles)
+	}
+	if len(c.Rules)+len(c.DropRules) > 0 {
+		n.rules, n.grants = maps.Clone(p.rules), maps.Clone(p.grants)
+	}
+	if len(c.Tokens)+len(c.DropTokens) > 0 {
+		n.tokens, n.hashes = maps.Clone(p.tokens), maps.Clone(p.hashes)
+	}
 	n.apply(c)
 	return &n
 }

@@ -181,38 +181,52 @@ func lockedOut(wait time.Duration) *api.Problem {
 	return problem.New(http.StatusTooManyRequests, "too_often", "too many have failed to sign in from this address", "try again in "+wait.Round(time.Second).String())
 }
 
-// usedEvery is how exactly it is known when a token was shown last.
-const usedEvery = 5 * time.Minute
+const (
+	usedEvery    = 5 * time.Minute  // how exactly it is known when a token was shown last
+	usesTogether = 30 * time.Second // for how long uses are gathered that are written in one commit
+)
 
-// uses is when tokens were shown, as far as it was written.
+// uses is when tokens were shown, as far as it was written or is about to be.
 type uses struct {
-	mu sync.Mutex
-	at map[string]time.Time
+	mu      sync.Mutex
+	at      map[string]time.Time
+	pending map[string]time.Time
+	next    time.Time // before when nothing more is written
+	waits   bool      // something is about to be
 }
 
-// note writes that a token was shown, unless that was done a short time ago. Nobody
-// waits for it.
+// note has it written that a token was shown, unless that was done a short time ago, the
+// first at once and others with those that come soon after. Nobody waits for it.
 func (u *uses) note(s *Guard, id string, now time.Time) {
 	u.mu.Lock()
-	last, ok := u.at[id]
-	due := !ok || now.Sub(last) >= usedEvery
-	if due {
-		if u.at == nil || len(u.at) > failuresKept {
-			u.at = map[string]time.Time{}
-		}
-		u.at[id] = now
-	}
-	u.mu.Unlock()
-	if !due || s.rules.Used == nil {
+	defer u.mu.Unlock()
+	if last, ok := u.at[id]; ok && now.Sub(last) < usedEvery || s.rules.Used == nil {
 		return
 	}
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), recordFor)
-		defer cancel()
-		if err := s.rules.Used(ctx, map[string]time.Time{id: now}); err != nil {
-			s.log.Debug("when a token was shown could not be written", "token", id, "err", err)
-		}
-	}()
+	if u.at == nil || len(u.at) > failuresKept {
+		u.at = map[string]time.Time{}
+	}
+	if u.pending == nil {
+		u.pending = map[string]time.Time{}
+	}
+	u.at[id], u.pending[id] = now, now
+	if !u.waits {
+		u.waits = true
+		time.AfterFunc(max(u.next.Sub(now), 0), func() { u.write(s) })
+	}
+}
+
+// write writes what is pending.
+func (u *uses) write(s *Guard) {
+	u.mu.Lock()
+	all := u.pending
+	u.pending, u.waits, u.next = nil, false, s.clock().Add(usesTogether)
+	u.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), recordFor)
+	defer cancel()
+	if err := s.rules.Used(ctx, all); err != nil {
+		s.log.Debug("when tokens were shown could not be written", "err", err)
+	}
 }
 
 // Way is how who asks came in: socket, token or browser.
