@@ -10,7 +10,6 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
-	"github.com/musterhq/muster/internal/store"
 )
 
 // maySubmit refuses a document whose kind of workload who asks may not submit in its
@@ -51,38 +50,4 @@ func reachesHost(doc *spec.Document) (field, what string) {
 		return fmt.Sprintf("volumes[%d].hostPath", i), "it is a directory of the machine"
 	}
 	return "", ""
-}
-
-// seen is a page of workloads that who asks may see, read further where some of a page
-// are hidden.
-func (s *routes) seen(ctx context.Context, q store.Query) (store.Page, error) {
-	sight := access.SightOf(ctx)
-	if sight.Every {
-		return s.Store.List(ctx, q)
-	}
-	limit := q.Limit
-	if limit == 0 {
-		limit = 100
-	}
-	var out store.Page
-	for q.Limit = filterChunk; ; {
-		page, err := s.Store.List(ctx, q)
-		if err != nil {
-			return out, err
-		}
-		for i, w := range page.Items {
-			if !sight.Of(w) {
-				continue
-			}
-			if out.Items = append(out.Items, w); len(out.Items) == limit {
-				if i < len(page.Items)-1 || page.Next > 0 {
-					out.Next = w.Seq
-				}
-				return out, nil
-			}
-		}
-		if q.Cursor = page.Next; page.Next == 0 {
-			return out, nil
-		}
-	}
 }

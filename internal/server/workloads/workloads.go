@@ -302,7 +302,7 @@ func (s *routes) page(ctx context.Context, in *ListInput) ([]*core.Workload, str
 	if in.Filter != "" {
 		return s.filtered(ctx, q, in.Filter)
 	}
-	page, err := s.seen(ctx, q)
+	page, err := s.Seen(ctx, q)
 	if err != nil {
 		return nil, "", problem.Of(s.Log, err)
 	}
