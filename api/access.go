@@ -152,7 +152,7 @@ type Decision struct {
 
 // AuditEntry is one line of the audit log.
 type AuditEntry struct {
-	Seq      int64         `json:"seq"`
+	Seq      int64         `json:"seq" doc:"Number of the entry, from 1"`
 	At       Time          `json:"at"`
 	Actor    string        `json:"actor" doc:"user:NAME, or anonymous"`
 	Token    string        `json:"token,omitempty" doc:"Id of the token that was shown"`
@@ -184,13 +184,13 @@ type AuditList struct {
 // AuditVerification is whether the audit log is as it was written.
 type AuditVerification struct {
 	Intact  bool         `json:"intact"`
-	Entries int64        `json:"entries" doc:"That were looked at, and are as they were written"`
+	Entries int64        `json:"entries" doc:"Number of entries that were looked at, and are as they were written"`
 	Head    string       `json:"head" doc:"Hash of the last of these; kept elsewhere it proves more than the database alone can"`
 	Broken  *BrokenEntry `json:"broken,omitempty" doc:"The first that is not"`
 }
 
 // BrokenEntry is an entry of the audit log that is not as it was written.
 type BrokenEntry struct {
-	Seq     int64  `json:"seq"`
+	Seq     int64  `json:"seq" doc:"Number of the entry"`
 	Problem string `json:"problem"`
 }

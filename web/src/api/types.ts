@@ -105,6 +105,7 @@ export interface AuditEntry {
   /** Hash of the entry before */
   previous: string
   result: "done" | "refused"
+  /** Number of the entry, from 1 */
   seq: number
   /** Id of the token that was shown */
   token?: string
@@ -120,7 +121,7 @@ export interface AuditList {
 export interface AuditVerification {
   /** The first that is not */
   broken?: BrokenEntry
-  /** That were looked at, and are as they were written */
+  /** Number of entries that were looked at, and are as they were written */
   entries: number
   /** Hash of the last of these; kept elsewhere it proves more than the database alone can */
   head: string
@@ -137,6 +138,7 @@ export interface Block {
 
 export interface BrokenEntry {
   problem: string
+  /** Number of the entry */
   seq: number
 }
 
