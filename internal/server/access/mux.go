@@ -272,6 +272,7 @@ func (g *Guard) decide(ctx context.Context, s *subject, t *target) *api.Problem 
 		if t.noun == "" || rights.Somewhere(c, t.verb, t.noun) {
 			return nil
 		}
+		return s.refusal(t.verb, t.noun, anywhere, t.owner)
 	case InProject:
 		if rights.AnyOf(c, t.verb, t.noun, t.scope) {
 			return nil

@@ -11,6 +11,7 @@ func Needs() map[string]Need {
 		workload = project + "workloads/{name}"
 	)
 	anyone, known, task := Need{At: Anyone}, Need{At: SignedIn}, Need{At: TaskOnly}
+	own := func(verb, noun string) Need { return Need{Verb: verb, Noun: noun, At: SignedIn} } // the words are for the audit log
 	system := func(verb, noun string) Need { return Need{Verb: verb, Noun: noun, At: System} }
 	somewhere := func(verb, noun string) Need { return Need{Verb: verb, Noun: noun, At: Somewhere} }
 	inProject := func(verb, noun string) Need { return Need{Verb: verb, Noun: noun, At: InProject} }
@@ -28,7 +29,7 @@ func Needs() map[string]Need {
 		"GET /v1/session": known, "DELETE /v1/session": known, "POST /v1/session/codes": known,
 		"GET /v1/server": known, "GET /v1/lifecycle": known, "GET /v1/schema": known,
 		"POST /v1/convert": known,
-		"GET /v1/secrets":  known, "POST /v1/secrets": known, "DELETE /v1/secrets/{name}": known,
+		"GET /v1/secrets":  known, "POST /v1/secrets": own(rbac.Create, rbac.Credentials), "DELETE /v1/secrets/{name}": own(rbac.Delete, rbac.Credentials),
 		"GET /v1/notifications": known, "POST /v1/notifications": known, "DELETE /v1/notifications/{name}": known,
 		"GET /v1/notifications/deliveries": known, "POST /v1/notifications/redeliver": known, "POST /v1/notifications/test": known,
 		"GET /v1/auth/whoami": known, "GET /v1/auth/can-i": known,
@@ -100,8 +101,8 @@ func Needs() map[string]Need {
 		"POST /v1/access-rules":              somewhere(rbac.Create, rbac.AccessRules),
 		"DELETE /v1/access-rules/{id}":       somewhere(rbac.Delete, rbac.AccessRules),
 		"GET /v1/tokens":                     known, // one's own, or all with read:tokens
-		"POST /v1/tokens":                    known,
-		"DELETE /v1/tokens/{id}":             known,
+		"POST /v1/tokens":                    own(rbac.Create, rbac.Tokens),
+		"DELETE /v1/tokens/{id}":             own(rbac.Delete, rbac.Tokens),
 		"GET /v1/audit":                      system(rbac.Read, rbac.Audit),
 		"GET /v1/audit/verify":               system(rbac.Read, rbac.Audit),
 		"GET /v1/audit/export":               long(system(rbac.Read, rbac.Audit)),

@@ -159,10 +159,16 @@ func Workload(ctx context.Context, verb string, w *core.Workload) error {
 	return May(ctx, verb, rbac.NounOf(w.Kind), w.Project, w.User)
 }
 
+// anywhere is the scope of what is needed in some scope.
+const anywhere core.ProjectID = ""
+
 // refusal says who may not do what, where, and who can change that.
 func (s *subject) refusal(verb, noun string, scope core.ProjectID, owner string) *api.Problem {
 	rights := s.guard.rules.Rights()
 	c, ok := s.caller()
+	if !ok && s.name == "" {
+		return problem.New(http.StatusUnauthorized, "unauthenticated", "nobody is signed in, and this is not for everybody", "sign in with muster login; programs send Authorization: Bearer")
+	}
 	if !ok {
 		return problem.New(http.StatusUnauthorized, "unauthenticated", s.name+" is let in no more: the token was revoked or has expired, or the user is disabled", "sign in again with muster login, or ask an administrator")
 	}
@@ -184,7 +190,12 @@ func (s *subject) refusal(verb, noun string, scope core.ProjectID, owner string)
 		who = strings.Join(givers, " or ") + ", or an administrator,"
 	}
 	where := "--system"
-	if scope != core.SystemScope && scope != "" {
+	switch scope {
+	case core.SystemScope:
+	case anywhere:
+		where = "--project PROJECT"
+		detail = fmt.Sprintf("%s may not %s %s anywhere: permission %s is missing in every project and department", c.Name, verb, noun, permission)
+	default:
 		where = "--project " + string(scope)
 	}
 	hint := fmt.Sprintf("%s can give it: muster access-rule create --%s %s --role ROLE %s, with one of the roles %s", who, c.Kind, c.Name, where, strings.Join(roles, ", "))
