@@ -34,6 +34,13 @@ func listen(o cli.ServerOptions, handed []net.Listener) ([]net.Listener, string,
 		tcp, err := net.Listen("tcp", at)
 		if err != nil {
 			err = fmt.Errorf("--listen %q: %w", at, err)
+		} else if open, wrong := encrypted(tcp, o); wrong != nil {
+			_ = tcp.Close()
+			err = wrong
+		} else {
+			tcp = open
+		}
+		if err != nil {
 			for _, l := range all {
 				l.Close()
 			}

@@ -56,6 +56,7 @@ type ServerOptions struct {
 	// the data directory.
 	LeaderElect               bool
 	LeaseName, LeaseNamespace string
+	TLSCert, TLSKey           string   // files: what Listen is encrypted with; empty: it is not
 	TokenFile                 string   // what whoever comes over TCP must show; empty: one of the server's own
 	Advertise                 string   // URL at which tasks elsewhere reach this server to report; empty: they do not
 	Hosts                     []string // names by which browsers may call this server

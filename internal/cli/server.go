@@ -75,7 +75,7 @@ func checkServer(o *ServerOptions) error {
 		return err
 	}
 	for _, at := range o.Listen {
-		if err := checkAddress(at, o.TokenFile != ""); err != nil {
+		if err := checkAddress(at, o.TokenFile != "" || o.TLSCert != ""); err != nil {
 			return err
 		}
 	}
@@ -230,15 +230,15 @@ func version(ctx context.Context, s *session.Session, only bool) error {
 }
 
 // checkAddress is of --listen: this machine alone, unless whoever runs the server
-// has given the token and so decided who may come from elsewhere.
+// has given the token, or a certificate, and so decided who may come from elsewhere.
 func checkAddress(at string, elsewhere bool) error {
 	host, _, err := net.SplitHostPort(at)
 	if err != nil {
 		return session.UsageError(fmt.Sprintf("--listen: %q is not HOST:PORT", at), "like 127.0.0.1:8080")
 	}
 	if ip := net.ParseIP(host); !elsewhere && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return session.UsageError(fmt.Sprintf("--listen: %s can be reached from elsewhere, which takes --token-file, since the connection is not encrypted", at),
-			"use 127.0.0.1 and a tunnel, or give the token in a file where the network is trusted")
+		return session.UsageError(fmt.Sprintf("--listen: %s can be reached from elsewhere, which takes --token-file or --tls-cert, since the connection is not encrypted otherwise", at),
+			"use 127.0.0.1 and a tunnel, give a certificate, or give the token in a file where the network is trusted")
 	}
 	return nil
 }

@@ -40,6 +40,8 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "stand by while another server leads, and end when the lead is lost; by a lease in the cluster of --backend kube, else by the data directory")
 	f.StringVar(&o.LeaseName, "leader-elect-name", "muster", "name of the lease")
 	f.StringVar(&o.LeaseNamespace, "leader-elect-namespace", "", "its namespace; by default the server's own, else that of the kubeconfig's context")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "file with the certificate (PEM, with those above it) by which --listen is encrypted; with --tls-key; read again when it changes")
+	f.StringVar(&o.TLSKey, "tls-key", "", "file with the key of --tls-cert")
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that clients over TCP must show; with it --listen may name any address, whose connections are not encrypted")
 	f.StringVar(&o.Advertise, "advertise", "", "URL at which tasks on other machines reach this server, to report progress and checkpoints: that of a --listen address, as they see it")
 	f.StringArrayVar(&o.Hosts, "ui-host", nil, "a name by which browsers may call this server, such as that of a proxy; repeat for several")

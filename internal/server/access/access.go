@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -114,6 +115,7 @@ func (s *Guard) Admit(r *http.Request) (in *http.Request, done func(), p *api.Pr
 type peer struct {
 	uid  int
 	unix bool
+	tls  bool
 }
 
 type peerKey struct{}
@@ -123,6 +125,7 @@ type peerKey struct{}
 func (s *Guard) WithPeer(ctx context.Context, c net.Conn) context.Context {
 	c = plainConn(c)
 	p := peer{uid: -1}
+	_, p.tls = c.(*tls.Conn)
 	if uc, ok := c.(*net.UnixConn); ok && (s.tasks == "" || uc.LocalAddr().String() != s.tasks) {
 		p.unix = true
 		if raw, err := uc.SyscallConn(); err == nil {

@@ -267,6 +267,9 @@ func keepRequest(hc huma.Context, next func(huma.Context)) {
 
 // encrypted reports whether a request came over TLS, be it to a proxy.
 func encrypted(ctx context.Context) bool {
+	if p, ok := ctx.Value(peerKey{}).(peer); ok && p.tls {
+		return true
+	}
 	r, ok := ctx.Value(requestKey{}).(*http.Request)
 	return ok && (r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https")
 }
