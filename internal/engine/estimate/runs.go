@@ -4,7 +4,6 @@
 package estimate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lengths"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/forecast"
@@ -28,7 +28,7 @@ type Learnt struct {
 }
 
 func New() *Learnt {
-	return &Learnt{Lengths: runs{of: map[string]*lengths{}}, Score: newScore()}
+	return &Learnt{Score: newScore()}
 }
 
 // seedRuns is how many ended workloads a start of the server learns from; what
@@ -66,44 +66,17 @@ func (in *Learnt) Saw(w *core.Workload, steps []core.Transition) {
 
 // runs is how long workloads ran that have ended.
 type runs struct {
-	mu    sync.RWMutex
-	of    map[string]*lengths
-	order []string // keys of of as they came
-}
-
-// lengths are the last few lengths of a class.
-type lengths struct {
-	all  []Length
-	next int
-}
-
-// Length is how long one ran, in ms, or that it ran for at least so long, where
-// something else than its own end was the end of it.
-type Length struct {
-	Ms  int64
-	Cut bool
-}
-
-// Bounds of what is remembered: lengths of a class, and classes.
-const (
-	lengthsKept = 64
-	classesKept = 20_000
-)
-
-// class is a set of workloads that are alike, and how many of them must have
-// ended before anything is said of them.
-type class struct {
-	key   string
-	least int
+	mu   sync.RWMutex
+	book lengths.Book
 }
 
 // classesOf are those that w belongs to, the narrowest first.
-func classesOf(w *core.Workload) []class {
+func classesOf(w *core.Workload) []lengths.Class {
 	gpus := w.Spec.TotalGPUs()
-	return []class{
-		{fmt.Sprintf("%s|%s|%s|%d|%s", w.Project, w.User, w.Kind, gpus, stem(w)), 3},
-		{fmt.Sprintf("%s|%s|%s|%d", w.Project, w.User, w.Kind, gpus), 5},
-		{fmt.Sprintf("%s||%s", w.Project, w.Kind), 10},
+	return []lengths.Class{
+		{Key: fmt.Sprintf("%s|%s|%s|%d|%s", w.Project, w.User, w.Kind, gpus, stem(w)), Least: 3},
+		{Key: fmt.Sprintf("%s|%s|%s|%d", w.Project, w.User, w.Kind, gpus), Least: 5},
+		{Key: fmt.Sprintf("%s||%s", w.Project, w.Kind), Least: 10},
 	}
 }
 
@@ -131,85 +104,42 @@ func (p *runs) note(w *core.Workload) {
 	if a.RunningAt.IsZero() || a.EndedAt.IsZero() {
 		return
 	}
-	one := Length{a.EndedAt.Sub(a.RunningAt).Milliseconds(), cutShort(w.Phase)}
+	one := lengths.Length{Ms: a.EndedAt.Sub(a.RunningAt).Milliseconds(), Cut: cutShort(w.Phase)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, c := range classesOf(w) {
-		l := p.of[c.key]
-		if l == nil {
-			if len(p.order) >= classesKept {
-				delete(p.of, p.order[0])
-				p.order = p.order[1:]
-			}
-			l = &lengths{}
-			p.of[c.key] = l
-			p.order = append(p.order, c.key)
-		}
-		if len(l.all) < lengthsKept {
-			l.all = append(l.all, one)
-			continue
-		}
-		l.all[l.next] = one
-		l.next = (l.next + 1) % lengthsKept
-	}
+	p.book.Note(classesOf(w), one)
 }
 
 // Likes are the lengths of the narrowest class of w of which enough ended by
 // themselves, as far as they are longer than since, the shortest first.
-func (p *runs) Likes(w *core.Workload, since int64) []Length {
+func (p *runs) Likes(w *core.Workload, since int64) []lengths.Length {
 	if w.Kind.Replicated() {
 		return nil // runs until someone stops it
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for _, c := range classesOf(w) {
-		l := p.of[c.key]
-		if l == nil {
-			continue
-		}
-		whole, ended := 0, 0
-		var longer []Length
-		for _, x := range l.all {
-			whole += core.Bit(!x.Cut)
-			if x.Ms > since {
-				longer = append(longer, x)
-				ended += core.Bit(!x.Cut)
-			}
-		}
-		if whole < c.least || ended == 0 { // too few, or it has outlived all others of its class
-			continue
-		}
-		slices.SortFunc(longer, func(a, b Length) int { return cmp.Or(cmp.Compare(a.Ms, b.Ms), core.Bit(a.Cut)-core.Bit(b.Cut)) })
-		return longer
+	return p.book.Likes(classesOf(w), since)
+}
+
+// Left is how long w probably still takes, in ms, if it has had so much already; 0:
+// nobody knows.
+func (p *runs) Left(w *core.Workload, had int64) int64 {
+	if w.Kind.Replicated() {
+		return 0
 	}
-	return nil
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.book.Left(classesOf(w), had)
 }
 
 // Length is how long such workloads ran that ran for longer than since: a tenth
-// was over by the first, half by the second, nine tenths by the third. Those that
-// were cut short count for as long as they ran (the product limit of Kaplan and
-// Meier), so that a quantile that nobody reached is the longest that was seen.
+// was over by the first, half by the second, nine tenths by the third.
 func (p *runs) Length(w *core.Workload, since int64) (forecast.Span, bool) {
 	all := p.Likes(w, since)
 	if len(all) == 0 {
 		return forecast.Span{}, false
 	}
-	return forecast.Span{Early: quantile(all, .1), Likely: quantile(all, .5), Late: quantile(all, .9)}, true
-}
-
-// quantile is by when so great a part of sorted lengths was over.
-func quantile(sorted []Length, q float64) int64 {
-	left := 1.0
-	for i, x := range sorted {
-		if x.Cut {
-			continue
-		}
-		left *= 1 - 1/float64(len(sorted)-i)
-		if 1-left >= q-1e-9 {
-			return x.Ms
-		}
-	}
-	return sorted[len(sorted)-1].Ms
+	return forecast.Span{Early: lengths.Quantile(all, .1), Likely: lengths.Quantile(all, .5), Late: lengths.Quantile(all, .9)}, true
 }
 
 // Ends are never to the second: what is given up must be noticed, cleaned up and

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lengths"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/forecast"
@@ -100,7 +101,7 @@ func between(span forecast.Span, least int64, q float64) int64 {
 // smooth is a quantile of lengths that were all longer than passed, the shortest
 // first. Between two that were seen it is between them, and beyond the last it
 // goes on as they went: who has seen nine knows little of one in a hundred.
-func smooth(sorted []estimate.Length, passed int64, q float64) int64 {
+func smooth(sorted []lengths.Length, passed int64, q float64) int64 {
 	// The product limit, and of each that ended how great a part was over by then.
 	var xs []float64
 	var qs []float64
