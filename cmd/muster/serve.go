@@ -128,7 +128,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: naming.NewID(rand.Reader), NewName: naming.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: forTheirUse(o.DataDir), Models: models,
-		Policy: schedule.NewPolicy(schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)), Past: draft.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
+		Policy: policyOf(o), Past: draft.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
 		Meter:  meter, TaskEnv: taskEnv,
@@ -364,4 +364,13 @@ func freePort() func() int {
 		}
 		return first
 	}
+}
+
+// policyOf is how the server schedules, as its flags say.
+func policyOf(o cli.ServerOptions) schedule.Policy {
+	options := []schedule.Option{schedule.PastWeight(o.PastWeight), schedule.MoveRest(o.MoveRest)}
+	if o.InOrder {
+		options = append(options, schedule.InOrder())
+	}
+	return schedule.NewPolicy(options...)
 }

@@ -72,6 +72,9 @@ type ServerOptions struct {
 	// MoveRest is for how long work that has started is not moved so that other
 	// work fits: each move costs what it did since its last checkpoint.
 	MoveRest time.Duration
+	// InOrder keeps those of one project and priority in the order of their
+	// submission, however long they probably take.
+	InOrder bool
 	Monitor  MonitorOptions
 }
 

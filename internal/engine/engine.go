@@ -68,6 +68,9 @@ func (e *Engine) Do(ctx context.Context, now time.Time, work []draft.Work) []err
 		}
 		consequence.CheckDependencies(tx)
 	}
+	if len(e.Wanting) > 0 {
+		e.Instants.Add(e.Sched.NextMinute(tx.Now.UnixMilli()))
+	}
 	if err := tx.Commit(); err != nil {
 		e.D.Log.Error("commit failed", "err", err)
 		for i := range failed {

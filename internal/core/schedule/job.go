@@ -112,6 +112,7 @@ type Job struct {
 	User        string
 	Priority    int
 	Preemptible bool
+	Turn        int64    // unix ms as of which it stands in line among those of its queue and priority; 0: by its age alone
 	Order       int64    // its age: smaller is older; no two jobs share one
 	Pools       []string // tried in this order, never mixed; empty: any one
 	Shape       *Shape
@@ -122,6 +123,9 @@ type Job struct {
 	// helps; unix ms, 0: never. Attained is what it had before Started, in ms.
 	Due, Attained int64
 	Since         int64 // unix ms since when it waits, or waited before its start; 0: unknown
+	Starved       int64 // unix ms from when everybody gives way to it who has run for a while, if it is due; 0: never
+	Displaced     int   // how often it had to leave for others
+	Expected      int64 // ms that it probably still takes, once it runs; 0: unknown
 	Unsaved       bool  // what it has done since Started is lost if it has to leave
 	Promised      bool  // others were told to leave for it: it goes first
 	Rank          int   // its place among those who are promised something; 0: none

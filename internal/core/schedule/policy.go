@@ -15,6 +15,10 @@ type Policy struct {
 	// nothing else helps, and Again how long one waits that had to leave; negative:
 	// for ever.
 	First, Again time.Duration
+	// Passing is how many times its expected length later than it was submitted a
+	// job stands in line, among those of its queue and priority; 0: all stand in
+	// the order of their submission.
+	Passing int
 	// Reserve is how many gangs of each pool that do not fit are given a time to
 	// start, of whose way others keep out.
 	Reserve int
@@ -30,12 +34,14 @@ type Option func(*Policy)
 
 // NewPolicy is the policy of a server that is told nothing else, but for the
 // options: a gang may be below its minimum for a minute, a consolidation moves 16
-// tasks at most, none within ten minutes of its start, and nobody who has run for
-// less than an hour makes room for those who have waited too long.
+// tasks at most, none within ten minutes of its start, nobody who has run for less
+// than an hour makes room for those who have waited too long, and in a queue the
+// shorter goes first of what was submitted within ten times its length.
 func NewPolicy(options ...Option) Policy {
 	p := Policy{
 		Config: Config{StaleGrace: time.Minute.Milliseconds(), MaxMoves: 16, MoveRest: (10 * time.Minute).Milliseconds(), Quantum: time.Hour.Milliseconds()},
 		First:  12 * time.Hour, Again: 96 * time.Hour,
+		Passing: 10,
 		Reserve: 4,
 		made:    true,
 	}
@@ -77,6 +83,10 @@ func Patience(first, again, quantum time.Duration) Option {
 		}
 	}
 }
+
+// InOrder keeps those of one queue and priority in the order of their submission,
+// however long they probably take.
+func InOrder() Option { return func(p *Policy) { p.Passing = 0 } }
 
 // NoPatience lets everyone wait for as long as it takes.
 func NoPatience() Option { return func(p *Policy) { p.Quantum = 0 } }
@@ -140,17 +150,38 @@ type Course struct {
 	Queued    int64 // unix ms since when it waits, or waited before its start; 0: unknown
 	Attained  int64 // ms that it has had in earlier attempts
 	Displaced bool  // its last attempt ended because it had to leave for others
+	Times     int   // how many have ended so
 	Unsaved   bool  // it is not known to make checkpoints
+	Expected  int64 // ms that it probably still takes, once it runs; 0: unknown
 }
 
-// Take gives a job its turn: what its course means for it.
+// starved is how many times as long as anyone waits a job may wait for those who
+// have had less than it probably takes.
+const starved = 20
+
+// leastPatience is how long anyone waits at least before others leave for that.
+const leastPatience = 10 * time.Minute
+
+// Take gives a job its turn: what its course means for it. In line it stands as if
+// it had been submitted later by several times what it probably takes: the short
+// pass the long, and nobody is passed by what comes more than so much later. It
+// waits for as long as it probably takes, but no longer than anyone, before others
+// leave for it.
 func (p *Policy) Take(j *Job, c Course) {
-	j.Attained, j.Due, j.Since, j.Unsaved = c.Attained, 0, c.Queued, c.Unsaved
+	j.Attained, j.Due, j.Since, j.Unsaved, j.Expected, j.Displaced, j.Turn = c.Attained, 0, c.Queued, c.Unsaved, c.Expected, c.Times, 0
+	if p.Passing > 0 {
+		j.Turn = c.Submitted + int64(p.Passing)*c.Expected
+	}
 	wait := p.First
 	if c.Displaced {
 		wait = p.Again
 	}
+	if own := max(time.Duration(c.Expected)*time.Millisecond, leastPatience); c.Expected > 0 && wait > 0 {
+		wait = min(wait, own)
+	}
+	j.Starved = 0
 	if c.Queued != 0 && wait > 0 && p.Quantum > 0 {
 		j.Due = c.Queued + wait.Milliseconds()
+		j.Starved = c.Queued + starved*p.First.Milliseconds()
 	}
 }

@@ -127,6 +127,11 @@ type Reason struct {
 	// Unsaved is how much of devices, in thousandths, is held by work that would
 	// lose too much if it left, since it makes no checkpoints.
 	Unsaved int64 `json:"unsaved,omitempty"`
+	// Younger is how much of devices, in thousandths, is held by work that has had
+	// less than this one will probably take, which is Takes, in ms, or that had to
+	// leave before.
+	Younger int64 `json:"younger,omitempty"`
+	Takes   int64 `json:"takes,omitempty"`
 	// Remedy is the next step, where only who explains knows it.
 	Remedy string `json:"remedy,omitempty"`
 	// Blocks are the largest domains of which all of it must be in one, the

@@ -201,10 +201,17 @@ func (r Reason) patience() string {
 
 // spared says what is not made to leave for it, since that would be in vain.
 func (r Reason) spared() string {
-	if r.Unsaved == 0 {
-		return ""
+	out := ""
+	if r.Younger > 0 {
+		out = fmt.Sprintf("; %s GPUs are held by work that has not run for long enough to make room for this", amount.Thousandths(r.Younger))
+		if r.Takes > 0 {
+			out += fmt.Sprintf(", which probably takes %s", (time.Duration(r.Takes) * time.Millisecond).Round(time.Second))
+		}
 	}
-	return fmt.Sprintf("; %s GPUs are held by work that makes no checkpoints: it would begin anew, and is ended only for more important work, or for what a project is entitled to by its quota", amount.Thousandths(r.Unsaved))
+	if r.Unsaved == 0 {
+		return out
+	}
+	return out + fmt.Sprintf("; %s GPUs are held by work that makes no checkpoints: it would begin anew, and is ended only for more important work, or for what a project is entitled to by its quota", amount.Thousandths(r.Unsaved))
 }
 
 // beyond is what helps who asks for more than a limit or a quota in all, for

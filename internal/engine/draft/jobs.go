@@ -78,7 +78,9 @@ func (e *State) outline(w *core.Workload) schedule.Job {
 	if d := time.Duration(w.Spec.Patience); d > 0 && !w.PhaseAt.IsZero() {
 		j.Patient = w.PhaseAt.Add(d).UnixMilli()
 	}
-	e.D.Policy.Take(&j, workload.CourseOf(w))
+	c := workload.CourseOf(w)
+	c.Expected = e.left(w, c.Attained)
+	e.D.Policy.Take(&j, c)
 	j.Window = w.Spec.Reservation
 	j.Licenses = workload.LicensesOf(w.Spec)
 	j.StartBy = e.startBy(w)
@@ -334,6 +336,22 @@ func (e *State) onUnknownNode(w *core.Workload, tasks map[int]*core.Task) bool {
 type Expectation struct {
 	Attempt int
 	At      int64 // unix ms
+}
+
+// left is how long w probably still takes, in ms, once it runs: as its likes did, or
+// as its author says; never for longer than it may; 0: nobody knows.
+func (e *State) left(w *core.Workload, had int64) int64 {
+	left := int64(0)
+	if e.Insight != nil {
+		left = e.Insight.Lengths.Left(w, had)
+	}
+	if whole := w.Spec.ExpectedDuration.Std().Milliseconds(); left == 0 && whole > 0 {
+		left = max(whole-had, had)
+	}
+	if most := e.longest(w).Milliseconds(); most > 0 {
+		left = min(left, most)
+	}
+	return left
 }
 
 // likely is by when w has probably ended, in unix ms; 0: nobody knows.

@@ -339,6 +339,7 @@ func (e *State) Expect(j *schedule.Job) {
 	if len(j.Held) == 0 {
 		e.Instants.Add(j.Patient)
 		e.Instants.Add(j.Due)
+		e.Instants.Add(j.Starved)
 		e.Instants.Add(j.Booked.At)
 		for _, t := range state.Turns(j) {
 			e.Instants.Add(t)
@@ -349,6 +350,9 @@ func (e *State) Expect(j *schedule.Job) {
 		return
 	}
 	e.Instants.Add(j.Started + e.D.Policy.Quantum)
+	long, short := state.Shield(j)
+	e.Instants.Add(long)
+	e.Instants.Add(short)
 	if e.D.Policy.MaxMoves != 0 {
 		e.Instants.Add(j.Started + e.D.Policy.MoveRest)
 	}

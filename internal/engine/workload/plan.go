@@ -58,6 +58,7 @@ func CourseOf(w *core.Workload) schedule.Course {
 	for i := range last {
 		if a := &w.Attempts[i]; !a.StartedAt.IsZero() && a.EndedAt.After(a.StartedAt) {
 			c.Attained += a.EndedAt.Sub(a.StartedAt).Milliseconds()
+			c.Times += core.Bit(displaced(a.Event))
 		}
 	}
 	c.Unsaved = unsaved(w)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lengths"
 	amounts "github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
@@ -32,8 +33,8 @@ func CoreDefaults() CoreOptions {
 	return CoreOptions{Checkpoint: checkpointSeconds, Placement: schedule.Fill}
 }
 
-// byCore is the program's own scheduler as a policy. It knows nothing of how
-// long jobs will run.
+// byCore is the program's own scheduler as a policy. Of how long jobs will run it
+// knows what it has seen of others.
 type byCore struct {
 	o        CoreOptions
 	policy   schedule.Policy
@@ -45,7 +46,8 @@ type byCore struct {
 	waiting  int
 	overdue  int  // of those waiting
 	news     bool // since the last pass
-	learnt   int  // jobs that had arrived when it was last looked at what is usual
+	lengths  lengths.Book
+	learnt   int // jobs that had arrived when it was last looked at what is usual
 }
 
 // shapes are a size's: of jobs that wait, and of those that run.
@@ -153,6 +155,7 @@ func (p *byCore) wait(e *Engine, id int) {
 	j := &p.jobs[id]
 	j.held = nil
 	j.course.Queued = instant(e.Now())
+	j.course.Expected = p.lengths.Left(classesOf(&e.Jobs[id]), j.course.Attained)
 	p.waiting++
 	if due := p.put(e, id).Due; due > 0 {
 		e.SetAlarm(id, second(due))
@@ -167,12 +170,19 @@ func (p *byCore) Alarm(_ *Engine, id int) {
 		p.jobs[id].overdue = true
 		p.overdue++
 		p.news = true
-	case p.overdue > 0, p.policy.MinRuntime > 0 && p.waiting > 0:
+	case p.waiting > 0:
 		p.news = true
 	}
 }
 
-func (p *byCore) End(_ *Engine, id int) {
+// classesOf are those that a server would learn a job's length by: a trace tells
+// no user and no name.
+func classesOf(j *trace.Job) []lengths.Class {
+	return []lengths.Class{{Key: fmt.Sprintf("%s|%d", j.Project, j.GPUs), Least: 5}, {Key: j.Project, Least: 10}}
+}
+
+func (p *byCore) End(e *Engine, id int) {
+	p.lengths.Note(classesOf(&e.Jobs[id]), lengths.Length{Ms: e.Jobs[id].Duration * 1000})
 	p.news = true
 	p.state.DropJob(p.jobs[id].name)
 	p.jobs[id].held = nil
@@ -252,6 +262,7 @@ func (p *byCore) evict(e *Engine, ev schedule.Eviction) {
 	}
 	j.course.Attained += had * 1000
 	j.course.Displaced = true
+	j.course.Times++
 	e.Preempt(id, lost)
 	j.moved = ev.Moves
 	p.wait(e, id)
@@ -279,5 +290,11 @@ func (p *byCore) start(e *Engine, pl schedule.Placement) {
 	}
 	j.moved = false
 	delete(p.promised, id)
-	p.put(e, id)
+	put := p.put(e, id)
+	long, short := state.Shield(&put)
+	for _, until := range []int64{long, short} {
+		if until > 0 {
+			e.SetAlarm(id, second(until))
+		}
+	}
 }

@@ -41,6 +41,9 @@ func Run(st *state.State, now int64) *schedule.Plan {
 	c := New(st)
 	c.vacate()
 	c.Redeem()
+	if st.Cfg.Quantum > 0 {
+		c.Overdue()
+	}
 	actions := st.Cfg.Actions
 	if len(actions) == 0 {
 		actions = schedule.Actions()
@@ -91,7 +94,7 @@ func Finish(st *state.State, c *Pass) {
 	st.Undo(0)
 	for _, jobs := range c.Fresh {
 		for _, j := range jobs {
-			j.PlacedNow = false
+			j.PlacedNow, j.Overdue = false, false
 		}
 	}
 }
@@ -206,9 +209,8 @@ func (c *Pass) step(l *state.Line, cur *state.Cursor, a schedule.Action) displac
 	if out == displace.Passed {
 		c.passOver(cur)
 	}
-	if out != displace.Passed && j.Pool == nil && j.Preemptible && !j.PlacedNow {
-		j.PlacedNow = true
-		c.Fresh[j.Leaf] = append(c.Fresh[j.Leaf], j)
+	if out != displace.Passed {
+		c.newcomer(j)
 	}
 	again := out == displace.Grows && len(j.Holds) > had && j.Wants()
 	if cur.Job != nil {
@@ -223,6 +225,15 @@ func (c *Pass) step(l *state.Line, cur *state.Cursor, a schedule.Action) displac
 		l.Add(l.Cursor(state.Cursor{Job: j}))
 	}
 	return out
+}
+
+// newcomer notes that j has been given its first place in this cycle, which others
+// may still take from it.
+func (c *Pass) newcomer(j *ledger.Job) {
+	if j.Pool == nil && j.Preemptible && !j.PlacedNow {
+		j.PlacedNow = true
+		c.Fresh[j.Leaf] = append(c.Fresh[j.Leaf], j)
+	}
 }
 
 // passOver notes that the cursor's job class has somebody who was not served here:

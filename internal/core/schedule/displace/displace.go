@@ -65,6 +65,8 @@ type victimSearch struct {
 	freed   map[*ledger.Job][]unit  // by victim: who had been made to leave for it, once that is looked at again
 	waits   bool                    // somebody would have been told to go, had all been, who is there already
 	booked  bool                    // the time has come that its job was told
+	hard    bool                    // it is looked for among those as well who had to leave before and were spared
+	shields bool                    // somebody was spared who had to leave before
 	wide    bool                    // also from queues that have no more than their due, if all of that finds another place
 }
 
@@ -148,6 +150,11 @@ func (c *Round) displace(kind schedule.Action, p *ledger.Pool, j *ledger.Job) Ou
 		}
 		if kind == schedule.Consolidate && h.few() || h.run() {
 			return served
+		}
+		if h.shields && h.entitledAnyway() {
+			if h.hard = true; h.run() {
+				return served
+			}
 		}
 		if kind == schedule.Reclaim && st.Cfg.MaxMoves != 0 && h.spare() {
 			if h.wide = true; h.run() {

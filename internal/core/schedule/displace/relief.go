@@ -69,7 +69,7 @@ func hasHadEnough(st *state.State, v *ledger.Job) bool {
 func (h *victimSearch) gives(v *ledger.Job) bool {
 	a := &h.pool.Q[v.Leaf]
 	switch {
-	case h.wastes(v):
+	case h.protects(v):
 		return false
 	case v.Leaf == h.j.Leaf:
 		return v.Priority <= h.j.Priority

@@ -144,7 +144,7 @@ func (h *victimSearch) eligible(v *ledger.Job) bool {
 	if (h.kind == schedule.Consolidate || h.wide) && h.c.St.Now-v.Started < h.c.St.Cfg.MoveRest {
 		return false // it has hardly begun; it may have moved just now
 	}
-	if h.wastes(v) {
+	if h.protects(v) {
 		return false
 	}
 	held := false

@@ -45,7 +45,8 @@ func Explain(st *state.State, now int64, id core.WorkloadID) (schedule.Explanati
 	}
 	for i := range ex.Reasons {
 		if t := ex.Reasons[i].Token; t == schedule.WaitingForCapacity || t == schedule.Fragmented || t == schedule.WaitingForQuota {
-			ex.Reasons[i].Unsaved = displace.Unsaved(st, j)
+			ex.Reasons[i].Unsaved, ex.Reasons[i].Younger = displace.Unsaved(st, j), displace.Younger(st, j)
+			ex.Reasons[i].Takes = j.Expected
 			break
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
+	"github.com/musterhq/muster/internal/core/schedule/displace"
 	"github.com/musterhq/muster/internal/core/schedule/state"
 )
 
@@ -40,6 +41,7 @@ type future struct {
 	waiting int
 	// relieved are those who start because they have waited for too long.
 	relieved []core.WorkloadID
+	madeRoom map[core.WorkloadID]bool // for whom others have left
 	task     int
 }
 
@@ -47,7 +49,7 @@ func newFuture(c *state.Copy, id core.WorkloadID, spans map[core.WorkloadID]Span
 	f := &future{
 		st: c.State(), cfg: c.Config, id: id, start: c.Now, now: c.Now, spans: spans, pick: pick, task: 1 << 30,
 		jobs: make(map[core.WorkloadID]*schedule.Job, len(c.Jobs)), gone: map[core.NodeID][]Freed{}, starts: map[core.WorkloadID]int64{},
-		length: map[core.WorkloadID]int64{}, keep: map[core.WorkloadID]int{},
+		length: map[core.WorkloadID]int64{}, keep: map[core.WorkloadID]int{}, madeRoom: map[core.WorkloadID]bool{},
 	}
 	for _, j := range c.Jobs {
 		f.jobs[j.ID] = &j
@@ -69,12 +71,13 @@ func newFuture(c *state.Copy, id core.WorkloadID, spans map[core.WorkloadID]Span
 		case at > 0 && len(j.Held) > 0:
 			f.ends = append(f.ends, Freed{j.ID, max(at, f.now)})
 		}
-		for _, at := range []int64{j.Patient, j.Due} {
+		for _, at := range []int64{j.Patient, j.Due, j.Starved} {
 			if (j.ID == id || id == "" && len(j.Held) == 0) && at > f.now {
 				f.ends = append(f.ends, Freed{At: at})
 			}
 		}
 	}
+	f.ends = append(f.ends, f.reliefs()...)
 	for i := range c.Windows {
 		for _, at := range c.Windows[i].Edges(f.now, windowEdges) {
 			f.ends = append(f.ends, Freed{At: at})
@@ -83,6 +86,30 @@ func newFuture(c *state.Copy, id core.WorkloadID, spans map[core.WorkloadID]Span
 	slices.SortFunc(f.ends, sooner)
 	return f
 }
+
+// reliefs are instants from which those who run may have to leave for the job
+// itself, once it has waited for as long as it is to: the first few of them.
+func (f *future) reliefs() []Freed {
+	j := f.jobs[f.id]
+	if j == nil || j.Due == 0 || len(j.Held) > 0 {
+		return nil
+	}
+	var out []Freed
+	for _, v := range f.jobs {
+		if len(v.Held) == 0 || v.Started == 0 || !v.Preemptible {
+			continue
+		}
+		if at := max(displace.From(f.cfg.Quantum, v, j.Expected), j.Due); at > f.now {
+			out = append(out, Freed{At: at})
+		}
+	}
+	slices.SortFunc(out, sooner)
+	out = slices.CompactFunc(out, func(a, b Freed) bool { return a.At == b.At })
+	return out[:min(len(out), reliefsLooked)]
+}
+
+// reliefsLooked is at how many instants somebody may begin to make room.
+const reliefsLooked = 16
 
 func sooner(a, b Freed) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) }
 
@@ -179,9 +206,10 @@ func (f *future) begin(j *schedule.Job, pl schedule.Placement) {
 	}
 	// Of who starts because he has waited for too long only the latest start is
 	// known, which is nothing to tell others.
-	if _, before := f.starts[j.ID]; !before && (f.id == "" || j.ID == f.id || j.Due == 0 || f.now < j.Due) {
+	relieved := j.Due > 0 && f.now >= j.Due && f.madeRoom[j.ID]
+	if _, before := f.starts[j.ID]; !before && (f.id == "" || j.ID == f.id || !relieved) {
 		f.starts[j.ID] = f.now
-		if j.Due > 0 && f.now >= j.Due && j.ID != f.id {
+		if relieved && j.ID != f.id {
 			f.relieved = append(f.relieved, j.ID)
 		}
 	}
@@ -276,6 +304,9 @@ func (f *future) promise(p *schedule.Plan) {
 		}
 	}
 	f.owed = f.owed || now[f.id] > 0
+	for id := range now {
+		f.madeRoom[id] = true
+	}
 	for _, set := range []map[core.WorkloadID]int{f.keep, now} {
 		for _, id := range slices.Sorted(maps.Keys(set)) {
 			if j := f.jobs[id]; j != nil && (j.Promised != (now[id] > 0) || j.Owed != now[id]) {

@@ -66,8 +66,10 @@ type Try struct {
 // Yields reports whether others may be given j's room.
 func (j *Job) Yields() bool { return j.Preemptible && !j.Aside }
 
-// Older orders jobs of equal rank.
-func Older(a, b *Job) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID)) }
+// Older orders jobs of equal rank: by when they count as submitted, then by age.
+func Older(a, b *Job) int {
+	return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
+}
 
 // End is when j is expected to end: when such jobs usually have, at the latest
 // when it must, be that past; 0: unknown.
@@ -111,6 +113,7 @@ type Job struct {
 	Asks      [][]*Ask // per group and run
 	Pass      Pass
 	PlacedNow bool // in this cycle, having held nothing before
+	Overdue   bool // in this cycle, since it had waited for too long
 	Recalled  bool // its earmark was taken back in this cycle
 }
 

@@ -120,6 +120,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 	}
 	if j.JobClass != nil {
 		j.JobClass.Remove(j)
+		st.expected -= core.Bit(j.Expected > 0)
 		st.want(j.JobClass, -1)
 		if len(j.JobClass.Jobs) == 0 {
 			st.forgetJobClass(j.JobClass, j.Leaf)

@@ -51,9 +51,16 @@ func (st *State) horizon(now int64) int64 {
 	if len(st.Win.List) > 0 {
 		at(st.Win.until)
 	}
+	at(st.NextMinute(now))
 	for _, j := range st.Jobs {
+		if len(j.Held) > 0 {
+			long, short := Shield(&j.Job)
+			at(long)
+			at(short)
+		}
 		at(j.Patient)
 		at(j.Due)
+		at(j.Starved)
 		for _, t := range Turns(&j.Job) {
 			at(t)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
@@ -20,6 +21,7 @@ type Waiting struct {
 	tour       []Visit            // of all classes; nil: not known
 	Walks      uint64             // that there were
 	fresh      []*ledger.JobClass // whose demand is not counted yet
+	expected   int                // how many jobs wait of which it is known how long they probably take
 }
 
 func newWaiting() Waiting {
@@ -159,6 +161,7 @@ func (st *State) enlist(j *ledger.Job) {
 	if j.MaxRun > 0 {
 		l.Limited++
 	}
+	st.expected += core.Bit(j.Expected > 0)
 	if j.Due > 0 {
 		l.Due = min(l.Due, j.Due)
 		st.Due = min(st.Due, j.Due)
