@@ -75,7 +75,7 @@ type ServerOptions struct {
 	// InOrder keeps those of one project and priority in the order of their
 	// submission, however long they probably take.
 	InOrder bool
-	Monitor  MonitorOptions
+	Monitor MonitorOptions
 }
 
 // Hooks are what the command line needs of the program around it.
