@@ -51,3 +51,59 @@ func TestPatienceEndsBehindAnyNumberOfTheDisplaced(t *testing.T) {
 		}
 	}
 }
+
+// Where more kinds of work are due than room can be looked for at a time, the longest
+// due are looked at in every minute, and all others in turn: whom relief would help
+// gets it within the minutes of one round.
+func TestManyKindsOfTheDueTakeTurns(t *testing.T) {
+	t.Parallel()
+	const kinds, victims = 200, 8000 // 50 searches at a time
+	const lucky = 150                // whose own queue has somebody who may leave
+	st := state.NewState(Default())
+	all := nodes(victims/8, 8)
+	for _, n := range all {
+		st.PutNode(n)
+	}
+	var queues []schedule.Queue
+	for k := range kinds {
+		q := plainQueue(fmt.Sprintf("q%03d", k), int64(k), 0)
+		if k == lucky {
+			q.Default.Quota[quota.GPU] = 1000
+		}
+		queues = append(queues, q)
+	}
+	st.SetQueues(append(queues, plainQueue("holds", 999, int64(victims-1)*1000)))
+	now := 1000 * hour
+	for i := range victims - 1 { // inside their quota: they leave for nobody
+		j := run(gpuJob(fmt.Sprintf("v%05d", i), "holds", int64(i), 1, 1), schedule.Place{Node: all[i/8].ID, Devices: shares(i % 8), CPU: 1000})
+		j.Started = now - 2*hour
+		st.PutJob(j)
+	}
+	own := run(gpuJob("own", fmt.Sprintf("q%03d", lucky), 1<<20, 1, 1), schedule.Place{Node: all[victims/8-1].ID, Devices: shares(7), CPU: 1000})
+	own.Started, own.Attained = now-2*hour, 0
+	st.PutJob(own)
+	for k := range kinds {
+		j := gpuJob(fmt.Sprintf("due%03d", k), fmt.Sprintf("q%03d", k), int64(1<<21+k), 1, 1)
+		j.Due, j.Starved = now-hour+int64(k), now-1
+		st.PutJob(j)
+	}
+	helped, looked := 0, 0
+	for m := range int64(5) {
+		p := cycle.Run(st, now+m*60_000)
+		looked++
+		for _, e := range p.Evictions {
+			if e.ID == "own" && e.Cause == displace.Relieve {
+				helped++
+			}
+		}
+		if helped > 0 {
+			break
+		}
+		if next := st.NextMinute(now + m*60_000 + 1); next != now+(m+1)*60_000 {
+			t.Fatalf("in minute %d some are still to be looked at, and the next is %d", m, next)
+		}
+	}
+	if helped == 0 || looked == 1 {
+		t.Errorf("helped %d in %d minutes; want one, and not in the first", helped, looked)
+	}
+}

@@ -33,7 +33,8 @@ func (c *Pass) Overdue() {
 		}
 		for _, p := range st.PoolsOf(j) {
 			a := &p.Q[j.Leaf]
-			if a.Alloc.Within(a.Share) && c.Look(schedule.Allocate, p, j) == displace.Grows {
+			roomy := slices.ContainsFunc(j.Options(), func(tries []ledger.Try) bool { return anywhere(st, p, j, tries) })
+			if roomy && a.Alloc.Within(a.Share) && c.Look(schedule.Allocate, p, j) == displace.Grows {
 				c.newcomer(j)
 				j.Overdue = j.PlacedNow
 				c.begins(j.JobClass)

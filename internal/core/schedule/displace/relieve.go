@@ -12,6 +12,7 @@ import (
 // job class that cannot be helped the others cannot be either.
 func (c *Round) Relieve() {
 	st := c.St
+	st.TakesTurns = false
 	if st.Now < st.Due {
 		return
 	}
@@ -30,7 +31,8 @@ func (c *Round) Relieve() {
 	}
 	slices.SortFunc(due, ledger.LongerDue)
 	sorted := map[*ledger.Pool][]*ledger.Job{}
-	hopelessJobClasses := map[*ledger.JobClass]bool{}
+	hopelessJobClasses := passedOver(st, due)
+	st.TakesTurns = len(hopelessJobClasses) > 0
 	for _, j := range due {
 		if hopelessJobClasses[j.JobClass] || len(j.Holds) > 0 || st.Gate(j) != nil {
 			continue
@@ -45,11 +47,50 @@ func (c *Round) Relieve() {
 			}
 		}
 		if helped {
-			clear(hopelessJobClasses)
+			hopelessJobClasses = passedOver(st, due)
 		} else {
 			hopelessJobClasses[j.JobClass] = true
 		}
 	}
+}
+
+// A search for relief that fails looks at all who run. So many looks are for all
+// searches of a cycle together, and so many searches there are at least.
+const (
+	reliefLooks = 400_000
+	reliefLeast = 16
+)
+
+// passedOver are those job classes of due for which no room is looked for in this
+// minute, where there are more than can be looked at: a quarter of the searches is
+// for the longest due, and the others take turns from minute to minute.
+func passedOver(st *state.State, due []*ledger.Job) map[*ledger.JobClass]bool {
+	var classes []*ledger.JobClass
+	seen := map[*ledger.JobClass]bool{}
+	for _, j := range due {
+		if !seen[j.JobClass] {
+			seen[j.JobClass] = true
+			classes = append(classes, j.JobClass)
+		}
+	}
+	clear(seen)
+	running := 1
+	for _, p := range st.Pools {
+		for q := range p.Q {
+			running += len(p.Q[q].Victims)
+		}
+	}
+	searches := max(reliefLooks/running, reliefLeast)
+	if len(classes) <= searches {
+		return seen
+	}
+	first := searches / 4
+	turn, ring := searches-first, classes[first:]
+	at := int(state.Minutes(st.Now) * int64(turn) % int64(len(ring)))
+	for i := turn; i < len(ring); i++ {
+		seen[ring[(at+i)%len(ring)]] = true
+	}
+	return seen
 }
 
 // nextDue is when the first of a job class is due.

@@ -9,11 +9,15 @@ const minute = 60_000
 // more often.
 func Minute(now int64) int64 { return now - now%minute }
 
+// Minutes is how many whole minutes have passed by now since the beginning of unix
+// time.
+func Minutes(now int64) int64 { return now / minute }
+
 // NextMinute is when, in unix ms, a plan may differ after now for no other reason
 // than that time has passed for those who wait; 0: of nobody who waits is it known
-// how long it takes.
+// how long it takes, and nobody waits for a turn.
 func (st *State) NextMinute(now int64) int64 {
-	if st.expected == 0 {
+	if st.expected == 0 && !st.TakesTurns {
 		return 0
 	}
 	return Minute(now) + minute

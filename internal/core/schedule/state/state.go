@@ -39,11 +39,14 @@ type State struct {
 	cursors   []Cursor           // room for those of a line
 	Picked    []*ledger.JobClass // room for the job classes of a visit
 	Due       int64              // nobody who waits is due before
-	counted   []string           // pools, when demand was counted
-	recount   bool               // all demand is to be counted again
-	Passed    []*ledger.Account  // with victims who are gone in this cycle
-	Sight     uint64             // counts the times that sites were looked at, each once
-	Cycles    uint64             // that there were
+	// TakesTurns is that more job classes are due than room is looked for at a time,
+	// so that the next minute has others looked at.
+	TakesTurns bool
+	counted    []string          // pools, when demand was counted
+	recount    bool              // all demand is to be counted again
+	Passed     []*ledger.Account // with victims who are gone in this cycle
+	Sight      uint64            // counts the times that sites were looked at, each once
+	Cycles     uint64            // that there were
 	// forgetful makes every search look for itself: so tests find out whether what
 	// is remembered is true.
 	Forgetful bool
