@@ -4,6 +4,7 @@ package skypilot
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,8 +190,12 @@ func (t *task) workdir(v *source.Value) {
 	}
 }
 
-// workdirPath is where SkyPilot has the working directory.
-const workdirPath = "/root/sky_workdir"
+// workdirPath is where SkyPilot has the working directory: ~/sky_workdir, which in
+// the image of a container is below the home of its root user.
+var workdirPath = path.Join(imageHome, "sky_workdir")
+
+// imageHome is the home directory of root in an image.
+const imageHome = "/root"
 
 // fileMount reads a path of the machine that a task sees.
 func (t *task) fileMount(at string, v *source.Value) {
