@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -134,7 +135,7 @@ func (l *link) attend(ended <-chan struct{}, quiet time.Duration) {
 		}
 		turn := l.turns.Load()
 		if turn%2 == 1 && turn == last {
-			l.ask(quiet)
+			l.ask()
 		}
 		last = turn
 	}
@@ -142,13 +143,18 @@ func (l *link) attend(ended <-chan struct{}, quiet time.Duration) {
 
 // ask wants an answer until l.dead has passed. While a message cannot be written
 // because the command does not read its input, nothing can be asked, and nothing
-// is wrong.
-func (l *link) ask(within time.Duration) {
+// is wrong. But a question that is cut off half written is the last that is ever
+// written on a connection: it has that long as well, and if it fails so does whoever
+// waits for a message, who would not hear of it otherwise.
+func (l *link) ask() {
 	if l.asked.Swap(true) {
 		return
 	}
-	if err := l.conn.WriteControl(gorilla.PingMessage, nil, time.Now().Add(within)); err != nil {
+	if err := l.conn.WriteControl(gorilla.PingMessage, nil, time.Now().Add(l.dead)); err != nil {
 		l.asked.Store(false)
+		if broken := (*net.OpError)(nil); errors.As(err, &broken) {
+			_ = l.conn.SetReadDeadline(time.Now())
+		}
 		return
 	}
 	_ = l.conn.SetReadDeadline(time.Now().Add(l.dead))
