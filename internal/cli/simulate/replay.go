@@ -52,8 +52,8 @@ waits: over all, by size, by project and over time. The work is a CSV file, plai
 or gzip, with the columns submit, duration (seconds), gpus and project; or what
 has ended on the server, with --from-server.
 
-The policy "default" is the program's own scheduler. It knows nothing of how long
-work will run. The others are for comparison; those called perfect do know.
+The policy "default" is the program's own scheduler. It does not know
+how long work will run, and learns from what has ended. The others are for comparison; those called perfect do know.
 
 --quota, --nodes, --load and the other flags change what is replayed: what if
 this project had more, what if there were fewer nodes?`,

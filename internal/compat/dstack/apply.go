@@ -53,42 +53,25 @@ func kind(t *codec.Tree) string {
 	return ""
 }
 
-// put sets a field of a map, below one that is made where it is missing.
-func put(t *codec.Tree, v codec.Tree, path ...string) {
-	at := slices.Index(t.Names, path[0])
-	if at < 0 {
-		t.Names, t.Items, t.Lines = append(t.Names, path[0]), append(t.Items, codec.Map()), append(t.Lines, t.Line)
-		at = len(t.Names) - 1
-	}
-	if len(path) == 1 {
-		t.Items[at] = v
-		return
-	}
-	if t.Items[at].Kind != codec.TreeMap {
-		t.Items[at] = codec.Map()
-	}
-	put(&t.Items[at], v, path[1:]...)
-}
-
 // over puts what flags say over a configuration.
 func over(c *compat.Call, t *codec.Tree) error {
 	for flag, path := range map[string][]string{"name": {"name"}, "gpu": {"resources", "gpu"}, "cpu": {"resources", "cpu"}, "memory": {"resources", "memory"}, "max-duration": {"max_duration"}} {
 		if c.Given(flag) {
-			put(t, codec.Tree{Kind: codec.TreeText, Text: c.Text(flag), Line: 1}, path...)
+			t.Set(codec.Tree{Kind: codec.TreeText, Text: c.Text(flag), Line: 1}, path...)
 		}
 	}
 	if c.Given("priority") {
 		if _, err := c.Int("priority", 0); err != nil {
 			return err
 		}
-		put(t, codec.Tree{Kind: codec.TreeNumber, Text: c.Text("priority"), Line: 1}, "priority")
+		t.Set(codec.Tree{Kind: codec.TreeNumber, Text: c.Text("priority"), Line: 1}, "priority")
 	}
 	if ports := c.All("port"); len(ports) > 0 {
 		list := codec.Tree{Kind: codec.TreeList, Line: 1}
 		for _, p := range ports {
 			list.Items = append(list.Items, codec.Tree{Kind: codec.TreeText, Text: p, Line: 1})
 		}
-		put(t, list, "ports")
+		t.Set(list, "ports")
 	}
 	return variables(c, t)
 }
@@ -109,7 +92,7 @@ func variables(c *compat.Call, t *codec.Tree) error {
 		return nil
 	}
 	if at < 0 {
-		put(t, codec.Map(), "env")
+		t.Set(codec.Map(), "env")
 		at = len(t.Names) - 1
 	}
 	env := &t.Items[at]
@@ -136,7 +119,7 @@ func variables(c *compat.Call, t *codec.Tree) error {
 		}
 	}
 	for _, name := range source.SortedKeys(values) {
-		put(env, codec.Tree{Kind: codec.TreeText, Text: values[name], Line: 1}, name)
+		env.Set(codec.Tree{Kind: codec.TreeText, Text: values[name], Line: 1}, name)
 	}
 	return nil
 }

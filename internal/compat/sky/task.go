@@ -59,26 +59,9 @@ func read(c *compat.Call, words []string) (file string, trees []codec.Tree, err 
 	}
 	t := codec.Map()
 	if len(words) > 0 {
-		put(&t, codec.Text(strings.Join(words, " ")), "run")
+		t.Set(codec.Text(strings.Join(words, " ")), "run")
 	}
 	return "", []codec.Tree{t}, nil
-}
-
-// put sets a field of a map, below others that are made where they are missing.
-func put(t *codec.Tree, v codec.Tree, path ...string) {
-	at := slices.Index(t.Names, path[0])
-	if at < 0 {
-		t.Names, t.Items, t.Lines = append(t.Names, path[0]), append(t.Items, codec.Map()), append(t.Lines, t.Line)
-		at = len(t.Names) - 1
-	}
-	if len(path) == 1 {
-		t.Items[at] = v
-		return
-	}
-	if t.Items[at].Kind != codec.TreeMap {
-		t.Items[at] = codec.Map()
-	}
-	put(&t.Items[at], v, path[1:]...)
 }
 
 func without(t *codec.Tree, name string) {
@@ -111,11 +94,11 @@ func over(c *compat.Call, t *codec.Tree, setup bool) error {
 				return cli.Wrong(fmt.Sprintf("--%s: %q is not a number from 1", f.flag, c.Text(f.flag)), "like 2")
 			}
 		}
-		put(t, codec.Tree{Kind: f.kind, Text: c.Text(f.flag), Line: 1}, f.path...)
+		t.Set(codec.Tree{Kind: f.kind, Text: c.Text(f.flag), Line: 1}, f.path...)
 	}
 	for flag, truth := range map[string]string{"use-spot": "true", "no-use-spot": "false"} {
 		if c.Bool(flag) {
-			put(t, codec.Tree{Kind: codec.TreeBool, Text: truth, Line: 1}, "resources", "use_spot")
+			t.Set(codec.Tree{Kind: codec.TreeBool, Text: truth, Line: 1}, "resources", "use_spot")
 		}
 	}
 	if ports := c.List("ports"); len(ports) > 0 {
@@ -123,7 +106,7 @@ func over(c *compat.Call, t *codec.Tree, setup bool) error {
 		for _, p := range ports {
 			list.Items = append(list.Items, codec.Text(p))
 		}
-		put(t, list, "resources", "ports")
+		t.Set(list, "resources", "ports")
 	}
 	if !setup || c.Bool("no-setup") {
 		without(t, "setup")
@@ -156,14 +139,14 @@ func variables(c *compat.Call, t *codec.Tree) error {
 				return cli.Wrong(fmt.Sprintf("--env %s: %s is not set in the environment", item, name), "write --env "+name+"=VALUE")
 			}
 		}
-		put(t, codec.Text(value), "envs", name)
+		t.Set(codec.Text(value), "envs", name)
 	}
 	for _, item := range c.All("secret") {
 		name, _, given := strings.Cut(item, "=")
 		if given {
 			c.Say("--secret %s: values of secrets are not sent along: printf %%s VALUE | muster secret create env %s", name, source.NameFrom(name, spec.MaxName))
 		}
-		put(t, codec.Tree{Kind: codec.TreeNull, Line: 1}, "secrets", name)
+		t.Set(codec.Tree{Kind: codec.TreeNull, Line: 1}, "secrets", name)
 	}
 	return ownValues(c, t)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // TreeKind is what a Tree holds.
@@ -81,6 +82,24 @@ func (t *Tree) Put(name string, v Tree) {
 		return
 	}
 	t.Names, t.Items = append(t.Names, name), append(t.Items, v)
+}
+
+// Set puts an entry of a map, in place of what has its name, below others that are
+// made where they are missing or are no maps; what is made stands on t's line.
+func (t *Tree) Set(v Tree, path ...string) {
+	at := slices.Index(t.Names, path[0])
+	if at < 0 {
+		t.Names, t.Items, t.Lines = append(t.Names, path[0]), append(t.Items, Map()), append(t.Lines, t.Line)
+		at = len(t.Names) - 1
+	}
+	if len(path) == 1 {
+		t.Items[at] = v
+		return
+	}
+	if t.Items[at].Kind != TreeMap {
+		t.Items[at] = Map()
+	}
+	t.Items[at].Set(v, path[1:]...)
 }
 
 func treeOf(n *Node, line func(pos int) int) Tree {
