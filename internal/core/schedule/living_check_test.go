@@ -96,34 +96,7 @@ func (w *vw) check(plan *schedule.Plan) {
 		}
 	}
 	// 3 limits
-	was := w.account(w.after(&schedule.Plan{}, false))
-	is := w.account(w.after(plan, true))
-	for i := range w.queues {
-		q := &w.queues[i]
-		for _, p := range w.pools {
-			k := p.Name + "/" + string(q.ID)
-			for r := range 3 {
-				if l := q.Default.Limit[r]; l >= 0 && is.all[k][r] > max(l, was.all[k][r]) {
-					w.fault("limit", "%s res %d has %d limit %d was %d", k, r, is.all[k][r], l, was.all[k][r])
-				}
-				if l := q.Default.Quota[r]; l >= 0 && is.fixed[k][r] > max(l, was.fixed[k][r]) {
-					w.fault("quota", "%s res %d non-preemptible %d quota %d", k, r, is.fixed[k][r], l)
-				}
-			}
-		}
-		if q.MaxJobs > 0 && is.jobs[q.ID] > max(q.MaxJobs, was.jobs[q.ID]) {
-			w.fault("maxjobs", "%s %d of %d", q.ID, is.jobs[q.ID], q.MaxJobs)
-		}
-		for _, u := range []string{"ann", "bob", "eve"} {
-			k := string(q.ID) + "/" + u
-			if q.UserJobs > 0 && is.ujobs[k] > max(q.UserJobs, was.ujobs[k]) {
-				w.fault("userjobs", "%s %d of %d", k, is.ujobs[k], q.UserJobs)
-			}
-			if q.UserGPU > 0 && is.ugpu[k] > max(q.UserGPU, was.ugpu[k]) {
-				w.fault("usergpu", "%s %d of %d", k, is.ugpu[k], q.UserGPU)
-			}
-		}
-	}
+	w.limits(w.account(w.after(plan, true)), w.account(w.after(&schedule.Plan{}, false)), w.fault)
 	// 4 evictions
 	for _, e := range plan.Evictions {
 		j := w.jobs[e.ID]
@@ -157,8 +130,38 @@ func (w *vw) check(plan *schedule.Plan) {
 		}
 	}
 	w.inversion(plan)
-	if len(plan.Evictions)+len(plan.Placements) == 0 {
+	if len(plan.Evictions)+len(plan.Placements) == 0 && samePromises(w.promise, plan) { // else the next cycle follows at once
 		w.conserve(plan)
 	}
 	w.needless(plan)
+}
+
+// limits tells of what is beyond a limit and more than it was.
+func (w *vw) limits(is, was *acct, fault func(kind, format string, args ...any)) {
+	for i := range w.queues {
+		q := &w.queues[i]
+		for _, p := range w.pools {
+			k := p.Name + "/" + string(q.ID)
+			for r := range 3 {
+				if l := q.Default.Limit[r]; l >= 0 && is.all[k][r] > max(l, was.all[k][r]) {
+					fault("limit", "%s res %d has %d limit %d was %d", k, r, is.all[k][r], l, was.all[k][r])
+				}
+				if l := q.Default.Quota[r]; l >= 0 && is.fixed[k][r] > max(l, was.fixed[k][r]) {
+					fault("quota", "%s res %d non-preemptible %d quota %d", k, r, is.fixed[k][r], l)
+				}
+			}
+		}
+		if q.MaxJobs > 0 && is.jobs[q.ID] > max(q.MaxJobs, was.jobs[q.ID]) {
+			fault("maxjobs", "%s %d of %d", q.ID, is.jobs[q.ID], q.MaxJobs)
+		}
+		for _, u := range []string{"ann", "bob", "eve"} {
+			k := string(q.ID) + "/" + u
+			if q.UserJobs > 0 && is.ujobs[k] > max(q.UserJobs, was.ujobs[k]) {
+				fault("userjobs", "%s %d of %d", k, is.ujobs[k], q.UserJobs)
+			}
+			if q.UserGPU > 0 && is.ugpu[k] > max(q.UserGPU, was.ugpu[k]) {
+				fault("usergpu", "%s %d of %d", k, is.ugpu[k], q.UserGPU)
+			}
+		}
+	}
 }

@@ -173,6 +173,17 @@ func norm(p *schedule.Plan) *schedule.Plan {
 	return q
 }
 
+// uncordon opens all nodes, and reports whether any was cordoned.
+func (w *vw) uncordon() (any bool) {
+	for i := range w.nodes {
+		if w.nodes[i].Cordon {
+			w.nodes[i].Cordon, any = false, true
+			w.st.PutNode(w.nodes[i])
+		}
+	}
+	return any
+}
+
 // live runs the world: arrivals, then until all have ended.
 func (w *vw) live(arrivals int) {
 	left := arrivals
@@ -214,7 +225,11 @@ func (w *vw) live(arrivals int) {
 			}
 		}
 		if next == 1<<62 {
-			break
+			if left > 0 || !w.uncordon() {
+				break
+			}
+			w.cycles()
+			continue
 		}
 		w.now = max(next, w.now)
 		var ids []core.WorkloadID
@@ -245,12 +260,7 @@ func (w *vw) live(arrivals int) {
 			w.st.PutNode(w.nodes[i])
 		}
 		if left == 0 {
-			for i := range w.nodes {
-				if w.nodes[i].Cordon {
-					w.nodes[i].Cordon = false
-					w.st.PutNode(w.nodes[i])
-				}
-			}
+			w.uncordon()
 		}
 		w.cycles()
 	}

@@ -61,6 +61,10 @@ func (w *vw) needless(plan *schedule.Plan) {
 		if full {
 			continue // its room is somebody else's by now
 		}
+		w.limits(w.account(after), w.account(w.after(&schedule.Plan{}, false)), func(string, string, ...any) { full = true })
+		if full {
+			continue // others run instead of it, within the same limits
+		}
 		for id, hs := range after {
 			if len(hs) == 0 {
 				continue

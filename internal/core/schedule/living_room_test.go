@@ -33,6 +33,9 @@ func (w *vw) inversion(plan *schedule.Plan) {
 				if a.MaxRun != b.MaxRun {
 					continue // backfill
 				}
+				if w.cfg.Quantum > 0 && a.Priority == b.Priority && b.Due > 0 && b.Due <= w.now && (a.Due == 0 || b.Due < a.Due) {
+					continue // it has been due for longer
+				}
 				w.fault("inversion", "%s (prio %d order %d) starts before %s (prio %d order %d)", b.ID, b.Priority, b.Order, a.ID, a.Priority, a.Order)
 			}
 		}

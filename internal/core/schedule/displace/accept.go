@@ -31,7 +31,7 @@ func (h *victimSearch) agreed() {
 			continue
 		}
 		for _, x := range h.freed[v.job] {
-			if (x.moved || !h.placed(&x)) && c.Cause[x.job].By == v.job.ID { // else it leaves for others all the same
+			if x.job != h.j && (x.moved || !h.placed(&x)) && c.Cause[x.job].By == v.job.ID { // else it leaves for others all the same
 				c.Cause[x.job] = Verdict{h.inherits(&x), h.j.ID}
 				c.won[h.j] = append(c.won[h.j], x)
 			}
@@ -73,15 +73,11 @@ func (h *victimSearch) trim(mark int) {
 	}
 	st := h.c.St
 	for _, u := range left[:min(len(left), mostSpared)] {
-		end, was := len(st.Log), *u
-		for _, e := range slices.Clone(st.Log[mark:]) {
-			if e.Op == ledger.Took && e.H.Job == h.j && !e.H.Gone {
-				st.Evict(e.H)
-			}
-		}
+		end, was, had := len(st.Log), *u, h.entered
+		leave(h)
 		if !back(u) || !h.enter() || !h.just() {
 			st.Undo(end)
-			*u = was
+			*u, h.entered = was, had
 		}
 	}
 }
@@ -94,12 +90,8 @@ func (h *victimSearch) trimMoves(mark int) {
 		if !h.victims[i].moved {
 			continue
 		}
-		end, was := len(st.Log), slices.Clone(h.victims)
-		for _, e := range slices.Clone(st.Log[mark:]) {
-			if e.Op == ledger.Took && !e.H.Gone {
-				st.Evict(e.H)
-			}
-		}
+		end, was, had := len(st.Log), slices.Clone(h.victims), h.entered
+		vacate(h, mark)
 		u := &h.victims[i]
 		u.moved, u.next = false, nil
 		ok := h.spares(u) && h.enter()
@@ -110,6 +102,7 @@ func (h *victimSearch) trimMoves(mark int) {
 		if !ok || !h.rehearse(mark) {
 			st.Undo(end)
 			copy(h.victims, was)
+			h.entered = had
 		}
 	}
 }
@@ -133,11 +126,7 @@ func (h *victimSearch) rehearse(mark int) bool {
 func (h *victimSearch) replay(mark int, early, late []*unit) bool {
 	st, end := h.c.St, len(h.c.St.Log)
 	defer st.Undo(end)
-	for _, e := range slices.Clone(st.Log[mark:end]) {
-		if e.Op == ledger.Took && !e.H.Gone {
-			st.Evict(e.H)
-		}
-	}
+	vacate(h, mark)
 	for i := range h.victims {
 		for _, x := range h.victims[i].holds {
 			if x.Leaving {
@@ -293,6 +282,9 @@ func (h *victimSearch) release(v *ledger.Job) bool {
 	}
 	for i := len(won) - 1; i >= 0; i-- {
 		u := &won[i]
+		if u.job == h.j && surplus(h, u) {
+			continue
+		}
 		if u.moved || !h.placed(u) {
 			h.comeBack(u)
 			h.pool.Q[u.leaf].Gone = 0
@@ -302,6 +294,27 @@ func (h *victimSearch) release(v *ledger.Job) bool {
 		}
 	}
 	return true
+}
+
+// surplus reports whether u is of the search's job, which left for a victim of its
+// own, and has by now been given all that it asks for in another place.
+func surplus(h *victimSearch, u *unit) bool {
+	more := map[int32]int32{}
+	for _, x := range u.holds {
+		if x.Counted && x.Gone {
+			more[x.Group]++
+		}
+	}
+	for g, n := range more {
+		asks := int32(0)
+		for _, r := range h.j.Shape.Groups[g].Runs {
+			asks += int32(r.Count)
+		}
+		if h.j.Placed[g]+n > asks {
+			return true
+		}
+	}
+	return false
 }
 
 // mayInherit reports whether u, which left for a victim of the search, may be made
@@ -329,17 +342,50 @@ func (h *victimSearch) comeBack(u *unit) {
 	}
 }
 
+// leave takes from the job what enter gave it last. What else it has been given since
+// the search began came back to it: others had left for somebody who leaves now.
+func leave(h *victimSearch) {
+	for _, x := range slices.Backward(h.entered) {
+		if !x.Gone {
+			h.c.St.Evict(x)
+		}
+	}
+	h.entered = nil
+}
+
+// vacate takes their places since mark from the job and its victims. Who came back
+// because one of these leaves stays.
+func vacate(h *victimSearch, mark int) {
+	theirs := map[*ledger.Hold]bool{}
+	for _, x := range h.entered {
+		theirs[x] = true
+	}
+	for i := range h.victims {
+		for _, x := range h.victims[i].holds {
+			theirs[present(x)] = true
+		}
+		for _, x := range h.victims[i].next {
+			theirs[present(x)] = true
+		}
+	}
+	for _, e := range slices.Clone(h.c.St.Log[mark:]) {
+		if e.Op == ledger.Took && !e.H.Gone && theirs[e.H] {
+			h.c.St.Evict(e.H)
+		}
+	}
+}
+
 // enter places the job itself; it waits until others have left.
 func (h *victimSearch) enter() bool {
-	st, mark := h.c.St, len(h.c.St.Log)
+	st, had := h.c.St, len(h.j.Holds)
+	h.entered = nil
 	if !h.c.Permits(h.j, h.pool, h.need) || !place.PlaceIn(st, h.pool, h.j, h.tries) {
 		return false
 	}
+	h.entered = slices.Clone(h.j.Holds[had:])
 	if !h.vacant() {
-		for _, e := range slices.Clone(st.Log[mark:]) {
-			if e.Op == ledger.Took && !e.H.Gone {
-				st.Wait(e.H)
-			}
+		for _, x := range h.entered {
+			st.Wait(x)
 		}
 	}
 	return true

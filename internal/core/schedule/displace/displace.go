@@ -61,6 +61,7 @@ type victimSearch struct {
 	mark    int            // the journal when the search began
 	room    rooms
 	victims []unit                  // in the order in which they were told to go
+	entered []*ledger.Hold          // what the job was given last
 	lost    map[int32]quota.Amounts // by queue: what victims of this search held
 	freed   map[*ledger.Job][]unit  // by victim: who had been made to leave for it, once that is looked at again
 	waits   bool                    // somebody would have been told to go, had all been, who is there already

@@ -133,20 +133,20 @@ const (
 
 // wastes reports whether v leaves in vain more than the search's job may cost: the
 // GPU time that v loses, against that which the job has waited. More room than it
-// takes counts as lost too. As time goes by v only loses more, sooner than the job
-// may cost more.
+// takes counts as lost too. As time goes by v loses more, sooner than the job may
+// cost more, and another may be found then.
 func (h *victimSearch) wastes(v *ledger.Job) bool {
 	if !v.Unsaved || v.Started == 0 || v.Level() > 1 || h.entitledAnyway() {
 		return false
 	}
-	now, wants, holds, waited := h.c.St.Now, mass(h.need), int64(0), int64(0)
+	now, wants, holds, waited := state.Minute(h.c.St.Now), mass(h.need), int64(0), int64(0)
 	if h.j.Since > 0 { // else it is only asked what would be
 		waited = max(now-h.j.Since, 0)
 	}
 	for _, x := range v.Holds {
 		holds += mass(x.Amount)
 	}
-	lost := float64(now-v.Started) * float64(max(holds, wants))
+	lost := float64(max(now-v.Started, 0)) * float64(max(holds, wants))
 	return lost > float64(waited/wastePart+wasteLeast)*float64(wants)
 }
 

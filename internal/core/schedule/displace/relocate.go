@@ -59,8 +59,8 @@ func (h *victimSearch) mayReturn(u *unit) bool {
 	if u.leaf == j.Leaf && u.job.User == j.User && st.OverUser(u.job, amount) != nil {
 		return false
 	}
-	if len(st.Unlicensed(u.job)) > 0 {
-		return false
+	if st.Full(u.job) != nil {
+		return false // others run instead by now, or have its licenses
 	}
 	if st.Cfg.NoQuota {
 		return true

@@ -25,6 +25,7 @@ func (st *State) PutJob(data schedule.Job) {
 	}
 	if len(data.Held) > 0 {
 		st.Lic.charge(j, 1)
+		st.unsaved += core.Bit(j.Unsaved)
 	}
 	if len(st.Win.List) > 0 || j.Window != "" {
 		p, until := st.Win.passOf(st.Queues, &j.Job, st.Now)
@@ -108,6 +109,7 @@ func (st *State) DropJob(id core.WorkloadID) {
 	delete(st.Below, id)
 	if len(j.Held) > 0 {
 		st.Lic.charge(j, -1)
+		st.unsaved -= core.Bit(j.Unsaved)
 	}
 	delete(st.Announced, id)
 	st.forgetMark(j)

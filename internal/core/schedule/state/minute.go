@@ -14,10 +14,10 @@ func Minute(now int64) int64 { return now - now%minute }
 func Minutes(now int64) int64 { return now / minute }
 
 // NextMinute is when, in unix ms, a plan may differ after now for no other reason
-// than that time has passed for those who wait; 0: of nobody who waits is it known
-// how long it takes, and nobody waits for a turn.
+// than that time has passed; 0: of nobody who waits is it known how long it takes,
+// nobody waits for a turn, and nobody who runs would lose more by then.
 func (st *State) NextMinute(now int64) int64 {
-	if st.expected == 0 && !st.TakesTurns {
+	if st.expected == 0 && st.unsaved == 0 && !st.TakesTurns {
 		return 0
 	}
 	return Minute(now) + minute

@@ -42,6 +42,7 @@ type State struct {
 	// TakesTurns is that more job classes are due than room is looked for at a time,
 	// so that the next minute has others looked at.
 	TakesTurns bool
+	unsaved    int               // of those who run, how many lose what they did if they have to leave
 	counted    []string          // pools, when demand was counted
 	recount    bool              // all demand is to be counted again
 	Passed     []*ledger.Account // with victims who are gone in this cycle
