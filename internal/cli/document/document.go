@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,7 @@ type DocumentFlags struct {
 	priority, maxDuration                string
 	gpus                                 string
 	workers, retries, replicas           int
+	array                                string
 	placement                            placementFlags
 	tty, Stdin, hold, allowLossy         bool
 	env, labels, sets                    []string
@@ -66,6 +68,7 @@ func (d *DocumentFlags) Register(s *session.Session, cmd *cobra.Command) {
 	f.StringVarP(&d.gpus, "gpus", "g", "", "GPUs of each task: a number, or a part of one like 0.5")
 	f.StringVar(&d.gpuType, "gpu-type", "", "only GPUs whose name contains this")
 	f.IntVar(&d.workers, "workers", 0, "tasks of a gang (kind distributed)")
+	f.StringVar(&d.array, "array", "", "so many independent tasks, each with its MUSTER_TASK_INDEX from 0: 20, or 20%4 with 4 at once")
 	d.placement.register(f)
 	f.StringVar(&d.priority, "priority", "", strings.Join(spec.PriorityNames(), ", ")+", or 0 to 1000")
 	f.StringVar(&d.maxDuration, "max-duration", "", "end it after this long, like 12h")
@@ -390,7 +393,11 @@ func (d *DocumentFlags) Edits(s *session.Session, argv []string) ([]Change, erro
 	given("hold", "hold", d.hold)
 	given("tty", "tty", d.tty)
 	given("stdin", "stdin", d.Stdin)
-	all = append(all, d.placement.edits(d)...)
+	array, err := d.arrays()
+	if err != nil {
+		return nil, err
+	}
+	all = append(append(all, array...), d.placement.edits(d)...)
 	lists, err := d.lists()
 	if err != nil {
 		return nil, err
@@ -418,6 +425,30 @@ func (d *DocumentFlags) Edits(s *session.Session, argv []string) ([]Change, erro
 		all = append(all, Change{Path: "command", Value: argv, Flag: "--"})
 	}
 	return all, nil
+}
+
+// arrays are what --array says: N, or 0-L up to the last, and with %M so many at once.
+func (d *DocumentFlags) arrays() ([]Change, error) {
+	if !d.Cmd.Flags().Changed("array") {
+		return nil, nil
+	}
+	all, most, bounded := strings.Cut(d.array, "%")
+	var out []Change
+	for _, x := range []struct{ path, text string }{{"array.completions", all}, {"array.parallelism", most}} {
+		if x.path == "array.parallelism" && !bounded {
+			break
+		}
+		last, ranged := strings.CutPrefix(x.text, "0-")
+		n, err := strconv.Atoi(last)
+		if ranged {
+			n++
+		}
+		if err != nil || n < 1 || ranged && x.path != "array.completions" {
+			return nil, session.UsageError(fmt.Sprintf("--array %s: is not a number of tasks", d.array), "write --array 20 for those from 0 to 19, or --array 20%4 with 4 of them at once; numbers that begin elsewhere are what sbatch --array has")
+		}
+		out = append(out, Change{Path: x.path, Value: n, Flag: "--array"})
+	}
+	return out, nil
 }
 
 // maps are the flags that set one entry of a map, or any field.

@@ -58,6 +58,7 @@ differs is said before. WORKLOAD@N is the document that attempt N began with.
 With -i it attaches to the first task once that runs, and exits as that does.`,
 		Example: `  muster run -f train.yaml --follow
   muster run --gpus 1 --name try -- python3 train.py --lr 0.1
+  muster run --array 20%4 -- ./shard.sh   20 tasks, 4 at once, each with its MUSTER_TASK_INDEX
   muster run -f train.yaml --set retry.limit=3 --set parameters.lr=0.01
   muster run --like train-moons --set parameters.lr=0.01
   muster run -it --kind workspace bash   a shell where work runs
