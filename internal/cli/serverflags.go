@@ -85,5 +85,8 @@ func (x *serverFlags) read() error {
 	if x.o.NodeGrace < time.Second {
 		return session.UsageError(fmt.Sprintf("--node-grace: %v is less than 1s", x.o.NodeGrace), "5m is usual; what a node runs is run again elsewhere after it")
 	}
+	if x.o.MoveRest < time.Second {
+		return session.UsageError(fmt.Sprintf("--move-rest: %v is less than 1s", x.o.MoveRest), "10m is usual; without any rest work could be moved to and fro for ever")
+	}
 	return x.monitor.read(&x.o.Monitor)
 }

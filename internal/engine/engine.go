@@ -69,7 +69,7 @@ func (e *Engine) Do(ctx context.Context, now time.Time, work []draft.Work) []err
 		consequence.CheckDependencies(tx)
 	}
 	if len(e.Wanting) > 0 {
-		e.Instants.Add(e.Sched.NextMinute(tx.Now.UnixMilli()))
+		e.Instants.Add(e.Sched.NextLook(tx.Now.UnixMilli()))
 	}
 	if err := tx.Commit(); err != nil {
 		e.D.Log.Error("commit failed", "err", err)

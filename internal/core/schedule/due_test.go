@@ -99,7 +99,7 @@ func TestManyKindsOfTheDueTakeTurns(t *testing.T) {
 		if helped > 0 {
 			break
 		}
-		if next := st.NextMinute(now + m*60_000 + 1); next != now+(m+1)*60_000 {
+		if next := st.NextLook(now + m*60_000 + 1); next != now+(m+1)*60_000 {
 			t.Fatalf("in minute %d some are still to be looked at, and the next is %d", m, next)
 		}
 	}

@@ -61,7 +61,7 @@ func (w *vw) one(n int) bool { return w.IntN(n) == 0 }
 
 func newWorld(seed uint64, stats *vstats) *vw {
 	w := &vw{Rand: rand.New(rand.NewPCG(seed, 99)), seed: seed, jobs: map[core.WorkloadID]*vj{}, now: 1_000_000, promise: map[core.WorkloadID][2]int{}, moved: map[core.WorkloadID]bool{}, stats: stats}
-	w.cfg = schedule.Config{MaxMoves: []int{0, 16, 16, -1}[w.IntN(4)], StaleGrace: []int64{0, 60_000}[w.IntN(2)], MoveRest: []int64{0, 600_000}[w.IntN(2)]}
+	w.cfg = schedule.Config{MaxMoves: []int{0, 16, 16, -1}[w.IntN(4)], StaleGrace: []int64{0, 60_000}[w.IntN(2)], MoveRest: []int64{1000, 600_000}[w.IntN(2)]}
 	if w.one(2) {
 		w.cfg.Quantum = 3_600_000
 	}

@@ -46,10 +46,6 @@ func TestWorldsThatWereWrong(t *testing.T) {
 	}
 }
 
-// knownOf is what is still found, in a thousand worlds, at most: moves without end
-// where who has just moved need not rest (MoveRest 0; a server has ten minutes).
-var knownOf = map[string]int{"livelock": 2}
-
 // TestLivingWorlds lets worlds live, every plan being checked. MUSTER_WORLDS is
 // how many; MUSTER_WORLDS=FROM-TO are these.
 func TestLivingWorlds(t *testing.T) {
@@ -77,8 +73,6 @@ func TestLivingWorlds(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(found)) {
 		all := found[kind]
 		t.Logf("%s: %d\n%s", kind, len(all), strings.Join(all[:min(len(all), 5)], "\n"))
-		if most := knownOf[kind] * (int(to-from)/1000 + 1); len(all) > most {
-			t.Errorf("%s in %d worlds; at most %d are known of", kind, len(all), most)
-		}
+		t.Errorf("%s in %d worlds", kind, len(all))
 	}
 }

@@ -119,6 +119,39 @@ func TestWhoHadToLeaveIsLeftAlone(t *testing.T) {
 	}
 }
 
+// Who has waited is left alone for a fifteenth of that once it runs, a day at most,
+// also by who is entitled to its room; not by what is more important.
+func TestWhoHasWaitedHasATurnAsLong(t *testing.T) {
+	t.Parallel()
+	now := 1000 * hour
+	for _, c := range []struct {
+		waited, since int64
+		above, leaves bool
+	}{
+		{waited: 30 * hour, since: 2*hour - 1},
+		{waited: 30 * hour, since: 2 * hour, leaves: true},
+		{waited: 30 * hour, since: hour, above: true, leaves: true},
+		{waited: 600 * hour, since: 24*hour - 1},
+		{waited: 600 * hour, since: 24 * hour, leaves: true},
+		{waited: 0, since: 1, leaves: true},
+	} {
+		st := one(2, now-c.since, func(has *schedule.Job) { has.Since = has.Started - c.waited })
+		st.SetQueues([]schedule.Queue{plainQueue("q", 1, 0), plainQueue("r", 2, 2000)})
+		j := gpuJob("other", "r", 2, 1, 2)
+		if c.above {
+			j.Queue, j.Priority = "q", 75
+		}
+		st.PutJob(j)
+		plan := cycle.Run(st, now)
+		if leaves := len(plan.Evictions) == 1; leaves != c.leaves {
+			t.Errorf("%+v: %s", c, brief(plan))
+		}
+		if again := cycle.Run(st, now+24*hour); !c.leaves && len(again.Evictions) != 1 {
+			t.Errorf("%+v, a day later: %s", c, brief(again))
+		}
+	}
+}
+
 // Of two of its sort the one that had to leave often is asked last.
 func TestWhoHadToLeaveOftenIsAskedLast(t *testing.T) {
 	t.Parallel()
@@ -270,7 +303,7 @@ func TestMinutesMatterWhileALengthIsKnown(t *testing.T) {
 	if plan := cycle.Run(st, now); len(plan.Evictions) > 0 {
 		t.Fatal(brief(plan))
 	}
-	if got := st.NextMinute(now + 1); got != now+60_000 {
+	if got := st.NextLook(now + 1); got != now+60_000 {
 		t.Errorf("the next minute is %d, want %d", got, now+60_000)
 	}
 	if st.Idle(now + 60_000) {
@@ -280,7 +313,7 @@ func TestMinutesMatterWhileALengthIsKnown(t *testing.T) {
 		t.Errorf("once the other has had half as much again: %s", brief(plan))
 	}
 	st.DropJob("waits")
-	if got := st.NextMinute(now); got != 0 {
+	if got := st.NextLook(now); got != 0 {
 		t.Errorf("nobody waits, and the next minute is %d", got)
 	}
 }

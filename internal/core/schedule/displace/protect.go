@@ -29,11 +29,11 @@ func (h *victimSearch) protects(v *ledger.Job) bool {
 	return h.shielded(v) || needsMore(h, v) || h.wastes(v)
 }
 
-// shielded reports whether v had to leave before and has not run for long since.
-// What is more important, what was told a time, and who starves, does not mind; who is entitled
-// to the room asks those last who had to leave often.
+// shielded reports whether v has not run for long since it had to leave, or against
+// what it had waited. What is more important, what was told a time, and who starves,
+// does not mind; who is entitled to the room asks those last who had to leave often.
 func (h *victimSearch) shielded(v *ledger.Job) bool {
-	if v.Attained == 0 || h.kind == schedule.Preempt || h.booked || starves(h) {
+	if h.kind == schedule.Preempt || h.booked || starves(h) {
 		return false
 	}
 	long, until := state.Shield(&v.Job)
@@ -139,14 +139,14 @@ func (h *victimSearch) wastes(v *ledger.Job) bool {
 	if !v.Unsaved || v.Started == 0 || v.Level() > 1 || h.entitledAnyway() {
 		return false
 	}
-	now, wants, holds, waited := state.Minute(h.c.St.Now), mass(h.need), int64(0), int64(0)
+	now, wants, holds, waited := state.Tick(h.c.St.Now), mass(h.need), int64(0), int64(0)
 	if h.j.Since > 0 { // else it is only asked what would be
 		waited = max(now-h.j.Since, 0)
 	}
 	for _, x := range v.Holds {
 		holds += mass(x.Amount)
 	}
-	lost := float64(max(now-v.Started, 0)) * float64(max(holds, wants))
+	lost := float64(now-v.Started) * float64(max(holds, wants))
 	return lost > float64(waited/wastePart+wasteLeast)*float64(wants)
 }
 

@@ -51,7 +51,7 @@ func (st *State) horizon(now int64) int64 {
 	if len(st.Win.List) > 0 {
 		at(st.Win.until)
 	}
-	at(st.NextMinute(now))
+	at(st.NextLook(now))
 	for _, j := range st.Jobs {
 		if len(j.Held) > 0 {
 			long, short := Shield(&j.Job)
