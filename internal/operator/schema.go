@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/jsonschema"
 )
 
 // The names of the custom resource.
@@ -121,7 +122,7 @@ var elsewhere = []string{"name", "namePrefix", "project"}
 
 // specSchema is that of a document without its name and project.
 func specSchema() map[string]any {
-	s := structural(spec.JSONSchema())
+	s := structural(jsonschema.Document())
 	properties := s["properties"].(map[string]any)
 	for _, name := range elsewhere {
 		delete(properties, name)

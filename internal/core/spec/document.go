@@ -49,6 +49,7 @@ type Document struct {
 	Environment string    `json:"environment,omitempty" doc:"Environment to run in, by name: image, command, variables, setup and mounts, beneath what the document says itself. 'muster environment list' shows them." example:"torch" form:"asset"`
 	Compute     string    `json:"compute,omitempty" doc:"Compute resource, by name: what each task needs, beneath what the document says itself. 'muster compute list' shows them." example:"one-h100" form:"asset"`
 	Data        []DataUse `json:"data,omitempty" doc:"Data sources and data volumes that its tasks see beside the document's own volumes: names, or maps. 'muster datasource list' shows them." short:"name"`
+	Exclude     []string  `json:"exclude,omitempty" doc:"Defaults of policies that it does without, by path: fields, and entries of maps and lists by their keys. Those that are locked cannot be left out. 'muster policy effective' shows them." example:"[env.HTTP_PROXY, volumes./scratch]"`
 
 	Image      string            `json:"image,omitempty" doc:"Container image. Without one the command runs as a process of the machine." example:"ghcr.io/acme/train:1.4" form:"image"`
 	PullPolicy string            `json:"pullPolicy,omitempty" doc:"When the image is looked for in its registry: always, never, or only while it is missing on the node." enum:"missing,always,never" default:"missing"`
@@ -131,6 +132,8 @@ type Document struct {
 	// that "gracePeriod: 0" is not taken for an absent gracePeriod. Bits are
 	// numbered by the schema.
 	zeros uint64
+	// said is the document before its defaults, for policies; nil: nobody has noted it.
+	said *Document
 }
 
 // Resources is what one task needs.

@@ -17,8 +17,8 @@ import (
 // what tasks need can be compared.
 type MIG string
 
-// maxPartitions is the largest number of partitions of one profile.
-const maxPartitions = 1024
+// MaxPartitions is the largest number of partitions of one profile.
+const MaxPartitions = 1024
 
 const migForms = "write a profile such as 1g.10gb, or a map such as {1g.10gb: 2}"
 
@@ -65,8 +65,8 @@ func partitions(profile, number string) (int, error) {
 		return 0, e
 	}
 	n, ok := codec.Integer(number)
-	if !ok || n < 1 || n > maxPartitions {
-		return 0, codec.FieldError{Value: number, Problem: fmt.Sprintf("%q is not a number of %s partitions", codec.Shorten(number), profile), Hint: fmt.Sprintf("write a whole number from 1 to %d", maxPartitions)}
+	if !ok || n < 1 || n > MaxPartitions {
+		return 0, codec.FieldError{Value: number, Problem: fmt.Sprintf("%q is not a number of %s partitions", codec.Shorten(number), profile), Hint: fmt.Sprintf("write a whole number from 1 to %d", MaxPartitions)}
 	}
 	return n, nil
 }

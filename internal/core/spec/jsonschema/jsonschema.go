@@ -1,18 +1,21 @@
-package spec
+// Package jsonschema writes the schema of a document as JSON Schema.
+package jsonschema
 
 import (
 	"encoding/json"
 	"reflect"
 	"strings"
 
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
 	"github.com/musterhq/muster/internal/core/spec/schema"
 )
 
-// JSONSchema returns the schema of a document as JSON Schema 2020-12, which is
+// Document returns the schema of a document as JSON Schema 2020-12, which is
 // what OpenAPI 3.1 embeds. The caller owns the result.
-func JSONSchema() map[string]any {
-	s := jsonSchema(root())
+func Document() map[string]any {
+	root, _, _ := spec.FieldAt("") // which there is
+	s := jsonSchema(root)
 	s["title"] = "Workload"
 	return s
 }
@@ -71,7 +74,7 @@ func literal(f *schema.Field, text string) any {
 	}
 }
 
-var shareType, shareLimitType = reflect.TypeFor[Share](), reflect.TypeFor[ShareLimit]()
+var shareType, shareLimitType = reflect.TypeFor[spec.Share](), reflect.TypeFor[spec.ShareLimit]()
 
 // scalarSchemas are the types of values with a text form of their own.
 var scalarSchemas = map[string]func() map[string]any{
@@ -89,7 +92,7 @@ var scalarSchemas = map[string]func() map[string]any{
 	},
 	"Priority": func() map[string]any {
 		return map[string]any{"oneOf": []any{
-			map[string]any{"type": "string", "enum": anyOf(PriorityNames())},
+			map[string]any{"type": "string", "enum": anyOf(spec.PriorityNames())},
 			map[string]any{"type": "integer", "minimum": 0, "maximum": 1000},
 		}}
 	},
@@ -102,7 +105,7 @@ var scalarSchemas = map[string]func() map[string]any{
 	"MIG": func() map[string]any {
 		return map[string]any{"oneOf": []any{
 			map[string]any{"type": "string", "minLength": 1},
-			map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "integer", "minimum": 1, "maximum": maxPartitions}},
+			map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "integer", "minimum": 1, "maximum": spec.MaxPartitions}},
 		}}
 	},
 	"Duration": func() map[string]any {
@@ -123,7 +126,7 @@ func jsonType(f *schema.Field) map[string]any {
 	case schema.Text:
 		s := map[string]any{"type": "string"}
 		if f.Form == "name" {
-			s["pattern"], s["maxLength"] = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`, MaxName
+			s["pattern"], s["maxLength"] = `^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`, spec.MaxName
 		}
 		return s
 	case schema.Int:

@@ -1,0 +1,68 @@
+package spec
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/core/spec/schema"
+)
+
+// Said is a copy of d as its author and its assets have it, without defaults, but
+// with the kind, name and project that d has now. Where that was not noted it is
+// all that d says.
+func (d *Document) Said() *Document {
+	if d.said == nil {
+		return d.Clone()
+	}
+	c := d.said.Clone()
+	c.Kind, c.Name, c.NamePrefix, c.Project = d.Kind, d.Name, d.NamePrefix, d.Project
+	return c
+}
+
+// Final is a copy of d that has forgotten what was said before its defaults.
+func (d *Document) Final() *Document {
+	c := *d
+	c.said = nil
+	return &c
+}
+
+// Under fills what d leaves out with what base says, which is then a part of d: maps
+// entry by entry, lists whole. What d says as zero stays zero.
+func (d *Document) Under(base *Document) {
+	d.zeros = root().Under(reflect.ValueOf(d).Elem(), reflect.ValueOf(base).Elem(), d.zeros, base.zeros)
+}
+
+// Value is what d says at f, which is not below a list; invalid: nothing.
+func (d *Document) Value(f *schema.Field) reflect.Value {
+	v := f.In(reflect.ValueOf(d).Elem())
+	if !v.IsValid() || f.Pointer || !v.IsZero() || f.Bit != 0 && d.zeros&f.Bit != 0 {
+		return v
+	}
+	return reflect.Value{}
+}
+
+// FieldAt is the field that a path leads to, with what of the path is the key of an
+// entry of that map or list; empty: it is the field itself. Where there is none it
+// fails with a FieldError that suggests the nearest.
+func FieldAt(path string) (f *schema.Field, key string, err error) {
+	f, rest := root(), path
+	for rest != "" && f.Kind == schema.Object {
+		name, more, _ := strings.Cut(rest, ".")
+		next := f.ByName[name]
+		if next == nil {
+			_, err := root().Explain(strings.TrimSuffix(codec.Join(f.Path, name), "."))
+			return nil, "", err
+		}
+		f, rest = next, more
+	}
+	switch f.Kind {
+	case schema.TextMap, schema.Counts, schema.List:
+		return f, rest, nil
+	}
+	if rest != "" {
+		_, err := root().Explain(path)
+		return nil, "", err
+	}
+	return f, "", nil
+}
