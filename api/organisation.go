@@ -232,7 +232,7 @@ type StandingList struct {
 }
 
 // Manifest is a list of records as they are to be, each with its kind (Project,
-// Department, Pool, License, Node or Reservation) and name beside its other fields.
+// Department, Pool, License, Node, Reservation or Policy) and name beside its other fields.
 type Manifest struct {
 	Items []map[string]any `json:"items" nullable:"false" maxItems:"10000"`
 }

@@ -50,6 +50,7 @@ type Client struct {
 	Pools         PoolService
 	Nodes         NodeService
 	Licenses      LicenseService
+	Policies      PolicyService
 	Reservations  ReservationService
 	Secrets       SecretService
 	Access        AccessService
@@ -95,6 +96,7 @@ func New(o Options) (*Client, error) {
 	}
 	c.Projects, c.Departments = c.Of(Projects), c.Of(Departments)
 	c.Pools, c.Nodes, c.Licenses, c.Reservations = PoolService{c}, NodeService{c}, LicenseService{c}, ReservationService{c}
+	c.Policies = PolicyService{c}
 	c.Secrets, c.Templates, c.Notifications, c.Access = SecretService{c}, TemplateService{c}, NotificationService{c}, AccessService{c}
 	return c, nil
 }

@@ -68,6 +68,7 @@ func commands(hooks Hooks) []command {
 		{"run", "pool pools", admin.NewPool},
 		{"run", "reservation reservations resv", admin.NewReservation},
 		{"run", "license licenses licence licences", admin.NewLicense},
+		{"run", "policy policies", admin.NewPolicy},
 		{"run", "node nodes", admin.NewNode},
 		{"run", "cluster clusters", admin.NewCluster},
 		{"run", "secret secrets", admin.NewSecret},

@@ -20,6 +20,10 @@ const (
 	TemplateDataVolume  TemplateKind = spec.AssetDataVolume
 )
 
+// TemplatePolicy is the kind of records that say what documents may: a policy is kept
+// like a template, under the kind of workload that it is for, and is no asset.
+const TemplatePolicy TemplateKind = "policy"
+
 // SystemScope stands where a project does for what is there for all projects. No
 // project has that name.
 const SystemScope ProjectID = "-"

@@ -126,7 +126,7 @@ func serving(w *core.Workload, model string, a oci.Artifact) (*spec.Document, er
 	if s.Replicas > 0 {
 		doc.Replicas = &s.Replicas
 	}
-	doc.Defaults()
+	doc.Complete()
 	if errs := spec.Validate(doc); len(errs) > 0 {
 		return nil, fmt.Errorf("publish.serve: %w", errs)
 	}

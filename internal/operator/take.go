@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -286,6 +287,7 @@ func revisionOf(w *api.Workload, doc []byte) (r revision) {
 	}
 	was = spec.WithDefaults(was)
 	next.Follow(was)
+	policy.Follow(next, was)
 	next.Defaults()
 	was.Name, was.NamePrefix, was.Project = next.Name, next.NamePrefix, next.Project
 	for _, d := range []*spec.Document{was, next} {

@@ -29,12 +29,12 @@ type applyOptions struct {
 func NewApply(s *session.Session) *cobra.Command {
 	o := &applyOptions{}
 	cmd := &cobra.Command{
-		Use: "apply -f FILE [flags]", Short: "Make workloads, projects, departments, pools, licenses, nodes and reservations what files say",
+		Use: "apply -f FILE [flags]", Short: "Make workloads, projects, departments, pools, licenses, nodes, reservations and policies what files say",
 		Long: `Makes records what files say: of projects, departments, pools, licenses,
-nodes and reservations all of them, or none where one of them cannot be; then
+nodes, reservations and policies all of them, or none where one of them cannot be; then
 workloads, one after the other. A file holds one or several documents, divided by
 lines of ---, each with its kind (Project, Department, Pool, License, Node,
-Reservation, or the kind of a workload), its name, and its other fields as in
+Reservation, Policy, or the kind of a workload), its name (of a policy scope and for), and its other fields as in
 -o yaml of the record. What a document does not say is what it is by default, but for what changes by the day: stopMode of projects and cordon
 of nodes stay as they are unless they are named. Records that no document names
 stay as they are. Doing it again changes nothing.

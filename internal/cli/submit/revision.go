@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -58,6 +59,7 @@ func revisionOf(w *api.Workload, doc *spec.Document, local bool) (*revision, err
 		}
 	}
 	send.Follow(now)
+	policy.Follow(send, now)
 	next := send.Clone()
 	for _, d := range []*spec.Document{now, next} {
 		d.Name, d.Project = cmp.Or(d.Name, w.Name), cmp.Or(d.Project, w.Project)

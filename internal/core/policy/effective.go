@@ -24,7 +24,8 @@ type Effective struct {
 	defaults *spec.Document // of the nearest that says something, field by field
 	usual    *spec.Document // what a document becomes that says nothing
 	rules    []bound
-	derives  []*bound // those that work a default out
+	derives  []*bound       // those that work a default out
+	house    *spec.Document // what a document becomes that says nothing, were there no policies
 }
 
 // bound is a rule with where it comes from.
@@ -64,6 +65,7 @@ func Merge(kind lifecycle.Kind, nearest []Sourced) *Effective {
 			e.derives = append(e.derives, &e.rules[i])
 		}
 	}
+	e.house = spec.WithDefaults(&spec.Document{Kind: kind})
 	e.usual = e.defaults.Clone()
 	e.usual.Kind = kind
 	e.usual.Defaults()

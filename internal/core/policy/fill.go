@@ -24,7 +24,7 @@ func field(path string) *schema.Field {
 // instead are defaults that are not for a document which says something else in their
 // place.
 var instead = []struct {
-	said string
+	by   string
 	gone []string
 }{
 	{"resources.gpu.count", []string{"resources.gpu.share", "resources.gpu.shareLimit", "resources.gpu.memory", "resources.gpu.memoryLimit", "resources.gpu.mig"}},
@@ -43,7 +43,7 @@ var sources = []string{"hostPath", "create", "temporary", "config", "secret", "c
 func overlay(d, defaults *spec.Document, kind lifecycle.Kind) {
 	base := defaults.Clone()
 	for _, x := range instead {
-		if !d.Value(field(x.said)).IsValid() {
+		if !d.Value(field(x.by)).IsValid() {
 			continue
 		}
 		for _, path := range x.gone {
@@ -199,11 +199,11 @@ func (e *Effective) derive(d *spec.Document) {
 }
 
 // derived is an amount that is worked out from another field, or from what that is
-// where nobody says it.
+// where nobody says it and no policy does.
 func (e *Effective) derived(d *spec.Document, from *From, to *schema.Field) (int64, bool) {
 	v := d.Value(from.place.field)
 	if !v.IsValid() {
-		v = e.usual.Value(from.place.field)
+		v = e.house.Value(from.place.field)
 	}
 	if !v.IsValid() || v.Int() == 0 {
 		return 0, false

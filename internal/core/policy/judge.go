@@ -14,26 +14,30 @@ import (
 	"github.com/musterhq/muster/internal/core/spec/schema"
 )
 
-// Apply is what becomes of a document: what it leaves out is filled in, and all of it
-// is judged. said is as its author and its assets have it; it stays as it is. Other
+// Apply is what becomes of a document: what is imposed is laid beside it, what it leaves
+// out is filled in, and all of it is judged. written is as its author and its assets have it; it stays as it is. Other
 // defaults are filled in too. It fails with Errors, one of each violation.
-func (e *Effective) Apply(said *spec.Document) (*spec.Document, error) {
-	d, defaults := said.Clone(), e.defaults.Clone()
+func (e *Effective) Apply(written *spec.Document, imposed ...Piece) (*spec.Document, error) {
+	d, defaults := written.Clone(), e.defaults.Clone()
 	errs := e.without(d, defaults)
+	for i := range imposed {
+		impose(d, &imposed[i], &errs)
+	}
 	overlay(d, defaults, e.Kind)
 	e.attributeDefaults(d)
 	e.derive(d)
 	for i := range e.rules {
 		e.required(d, &e.rules[i], &errs)
 	}
+	annotate(d, Annotation, filled(written, d))
 	d.Defaults()
 	for _, w := range spec.Validate(d) {
-		if s, ok := e.sourceOf(w.Path); ok && !says(said, w.Path) {
+		if s, ok := e.sourceOf(w.Path); ok && !says(written, w.Path) {
 			w.Hint = strings.TrimPrefix(w.Hint+" (it is said by "+s.String()+")", " ")
 		}
 		errs.Add(w)
 	}
-	e.judgeAll(said, d, &errs)
+	e.judgeAll(written, d, &errs)
 	return d, errs.OrNil()
 }
 
@@ -46,9 +50,21 @@ func (e *Effective) Violations(d *spec.Document) (errs codec.Errors) {
 	return errs
 }
 
-// judgeAll finds what of a document the rules do not allow. said is what its author
+// ViolationsOf are those of one policy's rules.
+func (e *Effective) ViolationsOf(id ID, d *spec.Document) codec.Errors {
+	only := *e
+	only.rules = nil
+	for _, b := range e.rules {
+		if b.ID == id {
+			only.rules = append(only.rules, b)
+		}
+	}
+	return only.Violations(d)
+}
+
+// judgeAll finds what of a document the rules do not allow. written is what its author
 // says of it.
-func (e *Effective) judgeAll(said, d *spec.Document, errs *codec.Errors) {
+func (e *Effective) judgeAll(written, d *spec.Document, errs *codec.Errors) {
 	var at *schema.Field
 	var v reflect.Value
 	for i := range e.rules { // those for entries of one map are side by side
@@ -56,7 +72,7 @@ func (e *Effective) judgeAll(said, d *spec.Document, errs *codec.Errors) {
 		if b.place.field != at {
 			at, v = b.place.field, d.Value(b.place.field)
 		}
-		e.judge(said, d, v, b, errs)
+		e.judge(written, d, v, b, errs)
 	}
 }
 
@@ -91,17 +107,17 @@ func shown(options []Option) (out []string) {
 
 // judge finds what of a document, which says v at the rule's field, a rule does not
 // allow.
-func (e *Effective) judge(said, d *spec.Document, v reflect.Value, b *bound, errs *codec.Errors) {
+func (e *Effective) judge(written, d *spec.Document, v reflect.Value, b *bound, errs *codec.Errors) {
 	f := b.place.field
 	if b.place.key != "" {
 		if fixed(b.Checks.CanEdit) {
-			e.unchanged(entry(said.Value(f), b.place.key), entry(e.usual.Value(f), b.place.key), b, b.Path, errs)
+			e.unchanged(entry(written.Value(f), b.place.key), entry(e.usual.Value(f), b.place.key), b, b.Path, errs)
 		}
 		judgeValue(entry(v, b.place.key), b.place, true, &b.Checks, b.Source, b.Path, errs)
 		return
 	}
 	if b.place.sort(false) == items {
-		e.judgeItems(said, d, b, errs)
+		e.judgeItems(written, d, b, errs)
 		return
 	}
 	if fixed(b.Checks.CanEdit) {
@@ -112,7 +128,7 @@ func (e *Effective) judge(said, d *spec.Document, v reflect.Value, b *bound, err
 				want.SetInt(n)
 			}
 		}
-		e.unchanged(said.Value(f), want, b, b.Path, errs)
+		e.unchanged(written.Value(f), want, b, b.Path, errs)
 	}
 	judgeValue(v, b.place, false, &b.Checks, b.Source, b.Path, errs)
 }
@@ -148,12 +164,13 @@ func (e *Effective) unchanged(own, want reflect.Value, b *bound, path string, er
 }
 
 // judgeItems judges the items of a map or list.
-func (e *Effective) judgeItems(said, d *spec.Document, b *bound, errs *codec.Errors) {
+func (e *Effective) judgeItems(written, d *spec.Document, b *bound, errs *codec.Errors) {
 	f := b.place.field
-	all, given, usual := itemsOf(f, d.Value(f)), itemsOf(f, said.Value(f)), itemsOf(f, e.defaults.Value(f))
+	all, given, usual := itemsOf(f, d.Value(f)), itemsOf(f, written.Value(f)), itemsOf(f, e.defaults.Value(f))
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		want, known := usual[key]
 		switch {
+		case f.Path == "annotations" && strings.HasPrefix(key, spec.MadeOf): // ours
 		case !known && fixed(b.Checks.CanAdd):
 			w := codec.FieldError{Path: itemPath(f, key), Value: key, Problem: fmt.Sprintf("is added, and %s allows no more than its own", b.Source), Hint: "leave it out", Allowed: slices.Sorted(maps.Keys(usual))}
 			errs.Add(w)

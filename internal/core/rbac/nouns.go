@@ -40,6 +40,7 @@ const (
 
 	Projects    = "projects"
 	Departments = "departments"
+	Policies    = "policies" // what documents may say
 
 	Nodes        = "nodes"
 	Pools        = "pools"
@@ -76,7 +77,7 @@ func Groups() []Group {
 	return []Group{
 		{"workload", []string{Workloads, Workspaces, Trainings, Inferences, HostAccess}},
 		{"workload-asset", []string{Templates, Environments, ComputeResources, DataSources, DataVolumes, Credentials}},
-		{"organization", []string{Projects, Departments}},
+		{"organization", []string{Projects, Departments, Policies}},
 		{"physical-resource", []string{Nodes, Pools, Clusters, Licenses, Reservations}},
 		{"iam", []string{Users, ServiceAccounts, Roles, AccessRules, Tokens}},
 		{"dashboard", []string{Dashboards, Metrics}},

@@ -40,12 +40,12 @@ var (
 
 // content is reading everything that a scope has, and the machines that all share.
 func content() []core.Permission {
-	return slices.Concat(all(read, Workloads), all(read, assets...), all(read, Projects, Departments), all(read, physical...), all(read, Dashboards))
+	return slices.Concat(all(read, Workloads), all(read, assets...), all(read, Projects, Departments, Policies), all(read, physical...), all(read, Dashboards))
 }
 
 // surroundings is what everybody needs who submits: where, of what, on what.
 func surroundings() []core.Permission {
-	return slices.Concat(all(read, assets...), all(read, Projects), all(read, physical...), all(read, Dashboards))
+	return slices.Concat(all(read, assets...), all(read, Projects, Policies), all(read, physical...), all(read, Dashboards))
 }
 
 // researchers are the roles that those who run a department or a project give.
@@ -56,8 +56,8 @@ var researchers = []string{"l1-researcher", "l2-researcher", "ml-engineer", "vie
 var predefined = []core.Role{
 	{Name: SystemAdministrator, Description: "Everything", Permissions: all([]string{anything}, anything)},
 	{
-		Name: "department-administrator", Description: "Departments, projects and data volumes in scope, and who works there",
-		Permissions: slices.Concat(content(), all(crud, Departments, Projects, DataVolumes, AccessRules), all(read, Users, ServiceAccounts, Roles)),
+		Name: "department-administrator", Description: "Departments, projects, policies and data volumes in scope, and who works there",
+		Permissions: slices.Concat(content(), all(crud, Departments, Projects, Policies, DataVolumes, AccessRules), all(read, Users, ServiceAccounts, Roles)),
 		Assigns:     append([]string{"research-manager", ProjectLead}, researchers...),
 	},
 	{Name: "department-viewer", Description: "Sees a department, its projects and what is in them", Permissions: content()},

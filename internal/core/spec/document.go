@@ -132,8 +132,8 @@ type Document struct {
 	// that "gracePeriod: 0" is not taken for an absent gracePeriod. Bits are
 	// numbered by the schema.
 	zeros uint64
-	// said is the document before its defaults, for policies; nil: nobody has noted it.
-	said *Document
+	// written is the document before its defaults, for policies; nil: nobody has noted it.
+	written *Document
 }
 
 // Resources is what one task needs.

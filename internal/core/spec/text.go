@@ -48,9 +48,7 @@ func LoadWith(data []byte, beside Assets, takeFor func(*Document) Resolve) (*Doc
 			return nil, err
 		}
 	}
-	said := p.doc.Clone()
-	p.doc.Defaults()
-	p.doc.said = said
+	p.doc.Complete()
 	found := from.explain(Validate(p.doc))
 	if len(p.errs) > 0 {
 		found = p.stillTrue(found)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/store"
@@ -79,8 +80,16 @@ func (e *State) loadTemplates(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read templates: %w", err)
 	}
-	e.Templates = map[core.TemplateID]core.Template{}
+	e.Templates, e.Policies, e.governing = map[core.TemplateID]core.Template{}, map[policy.ID]Policy{}, nil
 	for _, t := range all {
+		if t.Kind == core.TemplatePolicy {
+			p := governedBy(t)
+			if p.Policy == nil {
+				e.D.Log.Error("a policy cannot be read, and nothing is submitted in its scope", "scope", t.Project, "for", t.Name, "err", p.Unread)
+			}
+			e.Policies[PolicyID(&t)] = p
+			continue
+		}
 		e.Templates[t.ID()] = t
 	}
 	return nil
@@ -119,6 +128,7 @@ func (tx *Tx) writeTemplates(b *store.Batch) {
 		return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
 	})
 	b.Templates, b.DropTemplates = tx.Templated.Put, tx.Templated.Gone
+	tx.writePolicies(b)
 }
 
 // templatesWritten takes over what a commit has written.

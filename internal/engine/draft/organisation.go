@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/org"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/store"
@@ -22,11 +23,12 @@ type OrganisationDraft struct {
 	Licenses     map[string]*core.License
 	Nodes        map[core.NodeID]*core.NodeSetting
 	Reservations map[string]*core.Reservation
+	Policies     map[policy.ID]*core.Template
 }
 
 // Clone is a copy that can be changed.
 func (o OrganisationDraft) Clone() OrganisationDraft {
-	return OrganisationDraft{maps.Clone(o.Projects), maps.Clone(o.Pools), maps.Clone(o.Licenses), maps.Clone(o.Nodes), maps.Clone(o.Reservations)}
+	return OrganisationDraft{maps.Clone(o.Projects), maps.Clone(o.Pools), maps.Clone(o.Licenses), maps.Clone(o.Nodes), maps.Clone(o.Reservations), maps.Clone(o.Policies)}
 }
 
 // Put sets a key of a map, which may be nil.
@@ -101,6 +103,16 @@ func (e *State) organised(o OrganisationDraft) {
 			continue
 		}
 		e.Reserved[name] = *r
+	}
+	if len(o.Projects)+len(o.Policies) > 0 {
+		e.governing = nil // it follows from both
+	}
+	for id, t := range o.Policies {
+		if t == nil {
+			delete(e.Policies, id)
+			continue
+		}
+		e.Policies[id] = governedBy(*t)
 	}
 	for id, n := range o.Nodes {
 		if n.Plain() {

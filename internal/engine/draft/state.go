@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core/audit"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/quota"
 	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/schedule"
@@ -105,6 +106,7 @@ type Records struct {
 	subscribed     map[string][]core.Subscription
 	Watchers       []core.Subscription // those to everyone's workloads
 	Templates      map[core.TemplateID]core.Template
+	Policies       map[policy.ID]Policy
 	Promised       map[core.WorkloadID]Promise // for whom others were told to leave
 	StoredPromises []core.Promise              // promised as it is stored, in line
 	Seq            store.Counters
@@ -136,6 +138,9 @@ type Indexes struct {
 	Timers   timers
 	Awaited  awaitedBy
 	Instants instants // at which a plan may come out differently
+	// governing is what policies come to by project and kind; nil: nobody has asked
+	// since they changed.
+	governing map[governed]*policy.Effective
 }
 
 // Planning is what the scheduler has been told, and what it has not been told yet.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/org"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 	"github.com/musterhq/muster/internal/engine/draft"
 )
 
@@ -22,7 +23,7 @@ const (
 )
 
 // Edit changes one record. Exactly one of Project, Pool, License,
-// Node, Reservation and Drop is set.
+// Node, Reservation, Policy and Drop is set.
 type Edit struct {
 	What Record
 	Name string
@@ -35,6 +36,7 @@ type Edit struct {
 	License     func(*core.License) error
 	Node        func(s *core.NodeSetting, reported core.Node) error
 	Reservation func(*core.Reservation) error
+	Policy      func() (PolicyEdit, error)
 }
 
 // Record is what an edit is about.
@@ -48,6 +50,7 @@ const (
 	RecordLicense     Record = "license"
 	RecordNode        Record = "node"
 	RecordReservation Record = "reservation"
+	RecordPolicy      Record = "policy"
 )
 
 // Content is what a record says: that field is set which is of its sort, and none
@@ -58,6 +61,7 @@ type Content struct {
 	License     *core.License
 	Node        *core.NodeSetting
 	Reservation *core.Reservation
+	Policy      *core.Template
 }
 
 // Edited is what an edit has come to.
@@ -67,6 +71,7 @@ type Edited struct {
 	Before   Content
 	After    Content
 	Warnings []string // what is allowed and perhaps not meant
+	Breaches []Breach // of a policy, and a dry run
 }
 
 // Organise makes several edits at once, or none where one of them cannot be. A dry
@@ -75,6 +80,11 @@ func Organise(edits []Edit, dryRun bool) draft.Command[[]Edited] {
 	return func(tx *draft.Tx) ([]Edited, error) {
 		was := tx.Org.Clone()
 		out, err := Apply(tx, edits)
+		for i := range out {
+			if err == nil && dryRun && out[i].After.Policy != nil {
+				out[i].Breaches, err = breaches(tx, policyID(out[i].Name))
+			}
+		}
 		if err != nil || dryRun {
 			tx.Org = was
 			tx.Survey()
@@ -111,6 +121,10 @@ func blamed(tx *draft.Tx, all []Edit, i int, err error) error {
 	if errors.As(err, &wrong) {
 		err = &draft.Error{Code: draft.CodeInvalid, Field: wrong.Field, Message: wrong.Message, Hint: wrong.Hint, Err: err}
 	}
+	var fields codec.Errors
+	if len(all) > 1 && errors.As(err, &fields) {
+		return &draft.Refused{Edit: i, Err: fields}
+	}
 	var refused *draft.Error
 	if len(all) > 1 && errors.As(err, &refused) {
 		c := *refused
@@ -131,6 +145,8 @@ func editOne(tx *draft.Tx, e Edit) (Edited, error) {
 		return out, editNode(tx, e, &out)
 	case RecordReservation:
 		return out, editReservation(tx, e, &out)
+	case RecordPolicy:
+		return out, editPolicy(tx, e, &out)
 	default:
 		return out, editProject(tx, e, &out)
 	}
@@ -247,6 +263,8 @@ func checked(tx *draft.Tx, e Edit, done Edited) ([]string, error) {
 		return nil, nil
 	case RecordReservation:
 		return checkedReservation(tx, e)
+	case RecordPolicy:
+		return nil, checkedPolicy(tx, e)
 	}
 	id := core.ProjectID(e.Name)
 	p, ok := tx.Project(id)

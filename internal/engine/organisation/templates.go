@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/engine/asset"
 	"github.com/musterhq/muster/internal/engine/draft"
 )
 
@@ -47,13 +48,13 @@ func EditTemplate(r TemplateEdit) draft.Command[core.Template] {
 		was, there := tx.Template(id)
 		switch {
 		case there && r.Must == MustBeNew:
-			return core.Template{}, &draft.Error{Code: draft.CodeConflict, Field: "name", Message: fmt.Sprintf("%s has %s %q already", scopeWord(id.Project), assetWord(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s update %s changes it", id.Kind, id.Name)}
+			return core.Template{}, &draft.Error{Code: draft.CodeConflict, Field: "name", Message: fmt.Sprintf("%s has %s %q already", asset.ScopeWord(id.Project), asset.Word(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s update %s changes it", id.Kind, id.Name)}
 		case !there && r.Must == MustExist:
 			return core.Template{}, noTemplate(id)
 		case there && !r.Anyones && !was.Edits(r.User):
 			return core.Template{}, notTheirs(&was, r.User)
 		case !there && countTemplates(tx, id) >= templatesMost:
-			return core.Template{}, &draft.Error{Code: draft.CodeInvalid, Message: fmt.Sprintf("%s has %d of them, the most there may be", scopeWord(id.Project), templatesMost), Hint: fmt.Sprintf("muster %s delete NAME makes room", id.Kind)}
+			return core.Template{}, &draft.Error{Code: draft.CodeInvalid, Message: fmt.Sprintf("%s has %d of them, the most there may be", asset.ScopeWord(id.Project), templatesMost), Hint: fmt.Sprintf("muster %s delete NAME makes room", id.Kind)}
 		}
 		t := r.Template
 		t.CreatedAt, t.Versions = tx.Now, nil
@@ -96,11 +97,11 @@ func DeleteTemplate(id core.TemplateID, user string, anyones bool) draft.Command
 }
 
 func noTemplate(id core.TemplateID) error {
-	return &draft.Error{Code: draft.CodeNotFound, Message: fmt.Sprintf("%s has no %s %q", scopeWord(id.Project), assetWord(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s list shows what there is", id.Kind)}
+	return &draft.Error{Code: draft.CodeNotFound, Message: fmt.Sprintf("%s has no %s %q", asset.ScopeWord(id.Project), asset.Word(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s list shows what there is", id.Kind)}
 }
 
 func notTheirs(t *core.Template, user string) error {
-	return &draft.Error{Code: draft.CodeForbidden, Message: fmt.Sprintf("%s %s is %s's, and %s is not among its editors", assetWord(t.Kind), t.Name, t.User, user), Hint: fmt.Sprintf("make one of your own, or ask %s for --editor %s", t.User, user)}
+	return &draft.Error{Code: draft.CodeForbidden, Message: fmt.Sprintf("%s %s is %s's, and %s is not among its editors", asset.Word(t.Kind), t.Name, t.User, user), Hint: fmt.Sprintf("make one of your own, or ask %s for --editor %s", t.User, user)}
 }
 
 func checkTemplate(r *TemplateEdit) error {

@@ -24,8 +24,7 @@ type Amendment struct {
 // what changed. What its name was made of stays: no document of one that has its
 // name says it.
 func revise(d *draft.Draft, next *spec.Document) {
-	a, doc := d.Attempt(), new(spec.Document)
-	*doc = *next
+	a, doc := d.Attempt(), next.Final()
 	doc.NamePrefix = d.W.Spec.NamePrefix
 	a.Revised = spec.Together(a.Revised, spec.Changes(d.W.Spec, doc))
 	d.W.Spec, d.Edited = doc, true
@@ -51,6 +50,9 @@ func Amend(a Amendment) draft.Command[*core.Workload] {
 			return nil, err
 		}
 		if err := staysPreemptible(w, doc); err != nil {
+			return nil, err
+		}
+		if err := amendable(tx, w.Spec, doc); err != nil {
 			return nil, err
 		}
 		if at := w.Attempts[len(w.Attempts)-1].RunningAt; !at.IsZero() && doc.MaxDuration > 0 && doc.MaxDuration != w.Spec.MaxDuration {

@@ -39,6 +39,9 @@ func Revise(r Revision) draft.Command[*core.Workload] {
 		if err != nil {
 			return nil, err
 		}
+		if doc, err = governed(tx, doc, w.Spec); err != nil {
+			return nil, err
+		}
 		if err := followsAnew(tx, w, doc); err != nil {
 			return nil, err
 		}

@@ -55,6 +55,12 @@ func Scale(r ScaleRequest) draft.Command[*core.Workload] {
 		if r.Replicas == w.Replicas {
 			return w, nil
 		}
+		scaled := w.Spec.Final()
+		if scaled.Replicas = &r.Replicas; !r.Auto {
+			if err := amendable(tx, w.Spec, scaled); err != nil {
+				return nil, err
+			}
+		}
 		err = tx.Change(d, func() error {
 			was := d.W.Replicas
 			d.W.Replicas = r.Replicas

@@ -112,6 +112,11 @@ func acceptable(tx *draft.Tx, s Submission) (*spec.Document, error) {
 	if err := consequence.Takes(tx, core.ProjectID(s.Doc.Project)); err != nil {
 		return nil, err
 	}
+	doc, err := governed(tx, s.Doc, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.Doc = doc
 	if err := planner.MayReserve(tx, core.ProjectID(s.Doc.Project), s.User, s.Doc.Reservation); err != nil {
 		return nil, err
 	}
@@ -124,12 +129,11 @@ func acceptable(tx *draft.Tx, s Submission) (*spec.Document, error) {
 	if _, err := metadataOf(s.Doc); err != nil {
 		return nil, err
 	}
-	doc := *s.Doc
-	if err := nameOf(tx, &doc); err != nil {
+	if err := nameOf(tx, doc); err != nil {
 		return nil, err
 	}
-	queuedBehind(tx, &doc, s)
-	return &doc, nil
+	queuedBehind(tx, doc, s)
+	return doc, nil
 }
 
 // submit begins a workload of a document that is acceptable.

@@ -31,6 +31,9 @@ func Update(r UpdateRequest) draft.Command[*core.Workload] {
 		if err != nil {
 			return nil, err
 		}
+		if doc, err = governed(tx, doc, w.Spec); err != nil {
+			return nil, err
+		}
 		if err := staysPreemptible(w, doc); err != nil {
 			return nil, err
 		}

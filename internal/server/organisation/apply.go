@@ -13,9 +13,11 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
@@ -29,7 +31,7 @@ type standingsOutput struct{ Body api.StandingList }
 func (s *routes) routes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "apply", Method: http.MethodPost, Path: "/v1/apply", Tags: []string{"organisation"}, MaxBodyBytes: request.BulkMax,
-		Summary: "Make projects, departments, pools, licenses, nodes and reservations what the records say: all of them, or none",
+		Summary: "Make projects, departments, pools, licenses, nodes, reservations and policies what the records say: all of them, or none",
 	}, func(ctx context.Context, in *struct {
 		request.DryRunning
 		Body api.Manifest
@@ -64,7 +66,7 @@ func (s *routes) apply(ctx context.Context, items []map[string]any, dry bool) (*
 	var wrong []api.FieldProblem
 	for i, item := range items {
 		var err error
-		if edits[i], err = editOf(item); err != nil {
+		if edits[i], err = editOf(item, access.User(ctx)); err != nil {
 			wrong = append(wrong, within(i, err)...)
 			continue
 		}
@@ -93,6 +95,11 @@ func (s *routes) apply(ctx context.Context, items []map[string]any, dry bool) (*
 	out := &applyOutput{Body: api.Applied{Items: []api.AppliedItem{}, DryRun: dry}}
 	for i, done := range edited {
 		a := api.AppliedItem{Kind: items[i]["kind"].(string), Name: done.Name, Action: "updated", Warnings: done.Warnings}
+		for _, b := range done.Breaches {
+			if access.Allowed(ctx, rbac.Read, rbac.NounOf(b.Workload.Kind), b.Workload.Project, b.Workload.User) {
+				a.Warnings = append(a.Warnings, fmt.Sprintf("it would not let in %s of project %s, which is %s and stays as it is: %s", b.Workload.Name, b.Workload.Project, b.Workload.Phase, b.Errors[0].Error()))
+			}
+		}
 		if a.Changes, err = changesOf(done); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/request"
@@ -18,7 +19,7 @@ import (
 
 // kinds are what a manifest may hold.
 var kinds = map[string]organisation.Record{
-	"Project": organisation.RecordProject, "Department": organisation.RecordDepartment, "Pool": organisation.RecordPool, "License": organisation.RecordLicense, "Node": organisation.RecordNode, "Reservation": organisation.RecordReservation,
+	"Project": organisation.RecordProject, "Department": organisation.RecordDepartment, "Pool": organisation.RecordPool, "License": organisation.RecordLicense, "Node": organisation.RecordNode, "Reservation": organisation.RecordReservation, "Policy": organisation.RecordPolicy,
 }
 
 // nodeSpec is what a manifest decides about a node.
@@ -30,12 +31,15 @@ type nodeSpec struct {
 }
 
 // editOf reads one record of a manifest.
-func editOf(item map[string]any) (organisation.Edit, error) {
+func editOf(item map[string]any, user string) (organisation.Edit, error) {
 	kind, _ := item["kind"].(string)
 	name, _ := item["name"].(string)
 	e := organisation.Edit{What: kinds[kind], Name: name}
 	if e.What == "" {
 		return e, problem.OneOf("kind", kind, slices.Sorted(maps.Keys(kinds))...)
+	}
+	if e.What == organisation.RecordPolicy {
+		return policyOf(item, user)
 	}
 	if name == "" {
 		return e, problem.BadRequest("name", "is missing", "give the name of the "+string(e.What))
@@ -87,6 +91,25 @@ func editOf(item map[string]any) (organisation.Edit, error) {
 	}
 }
 
+// policyOf reads a policy, which has a scope and a kind of workloads for a name.
+func policyOf(item map[string]any, user string) (organisation.Edit, error) {
+	var in struct {
+		Scope string `json:"scope"`
+		For   string `json:"for"`
+		api.PolicySpec
+	}
+	fields := maps.Clone(item)
+	delete(fields, "kind")
+	if err := request.Strictly(fields, "", &in); err != nil {
+		return organisation.Edit{What: organisation.RecordPolicy}, err
+	}
+	id := policy.ID{Scope: core.ProjectID(cmp.Or(in.Scope, string(core.SystemScope))), For: cmp.Or(in.For, policy.All)}
+	if !slices.Contains(policy.For(), id.For) {
+		return organisation.Edit{What: organisation.RecordPolicy}, problem.OneOf("for", id.For, policy.For()...)
+	}
+	return organisation.Edit{What: organisation.RecordPolicy, Name: organisation.PolicyName(id), Policy: wire.DecidePolicy(in.PolicySpec, user)}, nil
+}
+
 func says(fields map[string]any, name string) bool { _, ok := fields[name]; return ok }
 
 func (in nodeSpec) decide(n *core.NodeSetting, reported core.Node) error {
@@ -135,6 +158,12 @@ func fieldsOfRecord(c organisation.Content) (map[string]json.RawMessage, error) 
 		decided = wire.ReservationSpec(*c.Reservation)
 	case c.License != nil:
 		decided = wire.LicenseSpec(*c.License)
+	case c.Policy != nil:
+		spec, err := wire.PolicySpec(c.Policy)
+		if err != nil {
+			return nil, err
+		}
+		decided = spec
 	case c.Node != nil:
 		in := nodeSpec{Cordon: c.Node.Cordon, Note: c.Node.Note, Labels: c.Node.Labels}
 		for _, t := range c.Node.Taints {

@@ -2,6 +2,7 @@ package organisation
 
 import (
 	"context"
+	"strings"
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
@@ -14,7 +15,7 @@ import (
 // nouns are what records are called in permissions.
 var nouns = map[organisation.Record]string{
 	organisation.RecordProject: rbac.Projects, organisation.RecordDepartment: rbac.Departments, organisation.RecordPool: rbac.Pools,
-	organisation.RecordLicense: rbac.Licenses, organisation.RecordNode: rbac.Nodes, organisation.RecordReservation: rbac.Reservations,
+	organisation.RecordLicense: rbac.Licenses, organisation.RecordNode: rbac.Nodes, organisation.RecordReservation: rbac.Reservations, organisation.RecordPolicy: rbac.Policies,
 }
 
 // mayEdit refuses edits of records that who asks may not make. A project is made in
@@ -42,6 +43,10 @@ func (s *routes) mayEdit(ctx context.Context, edits []organisation.Edit) error {
 
 func mayEdit(ctx context.Context, e organisation.Edit, there map[core.ProjectID]core.Project) error {
 	noun := nouns[e.What]
+	if e.What == organisation.RecordPolicy {
+		scope, _, _ := strings.Cut(e.Name, "/")
+		return access.May(ctx, rbac.Update, noun, core.ProjectID(scope), "")
+	}
 	if e.Project == nil { // of the whole place, or a project that goes
 		scope, verb := core.SystemScope, rbac.Update
 		if e.What == organisation.RecordProject || e.What == organisation.RecordDepartment {

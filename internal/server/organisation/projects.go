@@ -34,6 +34,7 @@ func Register(r *reader.Reader, a huma.API) {
 	s.projectRoutes()
 	s.poolRoutes()
 	s.licenseRoutes()
+	s.policyRoutes()
 	s.reservationRoutes()
 	s.nodeRoutes()
 	s.routes()

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/engine/asset"
 	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
@@ -161,14 +162,14 @@ func (s *routes) listTemplates(ctx context.Context, kind core.TemplateKind, proj
 
 // findTemplate is the asset of that name that a project uses.
 func (s *routes) findTemplate(ctx context.Context, kind core.TemplateKind, project, name string, version int) (*core.Template, core.TemplateVersion, error) {
-	t, err := control.Do(ctx, s.Control, organisation.FindTemplate(core.TemplateID{Project: core.ProjectID(project), Kind: kind, Name: name}))
+	t, err := control.Do(ctx, s.Control, asset.Find(core.TemplateID{Project: core.ProjectID(project), Kind: kind, Name: name}))
 	if err == nil && project == request.AllProjects && t.Project != core.SystemScope {
 		err = access.May(ctx, rbac.Read, rbac.AssetNoun(kind), t.Project, t.User)
 	}
 	if err != nil {
 		return nil, core.TemplateVersion{}, err
 	}
-	v, err := organisation.VersionOf(&t, version)
+	v, err := asset.VersionOf(&t, version)
 	return &t, v, err
 }
 
@@ -191,7 +192,7 @@ func (s *routes) assetResolver(ctx context.Context, project string) func(*spec.D
 			if err := access.May(ctx, rbac.Read, rbac.AssetNoun(core.TemplateKind(kind)), core.ProjectID(project), access.User(ctx)); err != nil {
 				return spec.Piece{}, err
 			}
-			return control.Do(ctx, s.Control, organisation.TakeAsset(core.ProjectID(project), kind, ref))
+			return control.Do(ctx, s.Control, asset.Take(core.ProjectID(project), kind, ref))
 		}
 	}
 }

@@ -8,22 +8,29 @@ import (
 	"github.com/musterhq/muster/internal/core/spec/schema"
 )
 
-// Said is a copy of d as its author and its assets have it, without defaults, but
+// Written is a copy of d as its author and its assets have it, without defaults, but
 // with the kind, name and project that d has now. Where that was not noted it is
 // all that d says.
-func (d *Document) Said() *Document {
-	if d.said == nil {
+func (d *Document) Written() *Document {
+	if d.written == nil {
 		return d.Clone()
 	}
-	c := d.said.Clone()
+	c := d.written.Clone()
 	c.Kind, c.Name, c.NamePrefix, c.Project = d.Kind, d.Name, d.NamePrefix, d.Project
 	return c
+}
+
+// Complete fills in defaults, and notes what was written before.
+func (d *Document) Complete() {
+	written := d.Clone()
+	d.Defaults()
+	d.written = written
 }
 
 // Final is a copy of d that has forgotten what was said before its defaults.
 func (d *Document) Final() *Document {
 	c := *d
-	c.said = nil
+	c.written = nil
 	return &c
 }
 

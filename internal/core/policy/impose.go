@@ -1,0 +1,92 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
+)
+
+// Piece is an asset that is imposed.
+type Piece struct {
+	spec.Piece
+	By  Source
+	Use spec.DataUse // of data: where it lies
+}
+
+// impose lays an asset beside a document. What the document says otherwise is refused:
+// it would be something else than its author means.
+func impose(d *spec.Document, p *Piece, errs *codec.Errors) {
+	part := p.Document.Clone()
+	part.Environment, part.Compute = "", ""
+	for i := range part.Volumes {
+		if p.Use.Path != "" {
+			part.Volumes[i].Path = p.Use.Path
+		}
+		part.Volumes[i].ReadOnly = part.Volumes[i].ReadOnly || p.Use.ReadOnly || p.ReadOnly
+	}
+	what := fmt.Sprintf("%s, which %s imposes", p.Piece.String(), p.By)
+	for path := range unequal(d, part) {
+		errs.Add(codec.FieldError{Path: path, Problem: "is said otherwise by " + what, Hint: "leave it out"})
+	}
+	kind := p.Kind
+	if kind == spec.AssetDataSource || kind == spec.AssetDataVolume {
+		kind = spec.AssetData
+		before := slices.DeleteFunc(part.Integrations, func(g spec.Integration) bool {
+			return slices.ContainsFunc(d.Integrations, func(o spec.Integration) bool { return reflect.DeepEqual(g, o) })
+		})
+		d.Integrations, part.Integrations = slices.Concat(before, d.Integrations), nil
+	}
+	overlay(d, part, d.Kind)
+	note := spec.MadeOf + kind
+	refs := strings.FieldsFunc(d.Annotations[note], func(r rune) bool { return r == ',' })
+	if kind != spec.AssetData {
+		refs = nil
+	}
+	if !slices.Contains(refs, p.Ref()) {
+		refs = append(refs, p.Ref())
+	}
+	annotate(d, note, strings.Join(refs, ","))
+}
+
+func annotate(d *spec.Document, name, text string) {
+	d.Annotations = maps.Clone(d.Annotations)
+	if text == "" {
+		delete(d.Annotations, name)
+		return
+	}
+	if d.Annotations == nil {
+		d.Annotations = map[string]string{}
+	}
+	d.Annotations[name] = text
+}
+
+// unequal are the paths at which a document says something else than a part of one
+// does.
+func unequal(d, part *spec.Document) map[string]bool {
+	out := map[string]bool{}
+	have, want := spec.FieldsOf(d), spec.FieldsOf(part)
+	for path, raw := range want {
+		if path == "integrations" {
+			continue
+		}
+		if itemKeys[path] == "" {
+			if own, given := have[path]; given && string(own) != string(raw) {
+				out[path] = true
+			}
+			continue
+		}
+		f := field(path)
+		own, theirs := itemsOf(f, d.Value(f)), itemsOf(f, part.Value(f))
+		for key, item := range theirs {
+			if mine, given := own[key]; given && !reflect.DeepEqual(mine.Interface(), item.Interface()) {
+				out[itemPath(f, key)] = true
+			}
+		}
+	}
+	return out
+}
