@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,6 +95,9 @@ func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create
 		r.Scope = o.scope.of(o.scope.Project)
 	}
 	r.For = cmp.Or(o.kind, r.For, policy.All)
+	if err := isFor(r.For); err != nil {
+		return err
+	}
 	c, err := s.Connect(cmd.Context())
 	if err != nil {
 		return err
@@ -124,6 +128,14 @@ func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create
 		}
 	}
 	return nil
+}
+
+// isFor refuses what no policy is for.
+func isFor(kind string) error {
+	if slices.Contains(policy.For(), kind) {
+		return nil
+	}
+	return session.UsageError(fmt.Sprintf("%q is no kind of workloads that a policy is for", kind), "write one of "+strings.Join(policy.For(), ", "))
 }
 
 // readPolicy reads the file of a policy.
@@ -254,6 +266,9 @@ func onePolicy(s *session.Session, cmd *cobra.Command, sc *assetScope, do func(c
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return session.UsageError(fmt.Sprintf("%s takes one kind of workloads, or all; not %d", cmd.CommandPath(), len(args)), "like "+cmd.CommandPath()+" training -p vision")
+		}
+		if err := isFor(args[0]); err != nil {
+			return err
 		}
 		c, err := s.Connect(cmd.Context())
 		if err != nil {

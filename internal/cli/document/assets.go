@@ -91,7 +91,7 @@ func SayAssets(s *session.Session, doc *spec.Document) {
 
 // AssetsOf are the assets that a document was made of, each with its kind.
 func AssetsOf(doc *spec.Document) (out []string) {
-	for _, kind := range spec.MadeOfKinds() {
+	for _, kind := range append(spec.MadeOfKinds(), "imposed") {
 		if made := doc.Annotations[spec.MadeOf+kind]; made != "" {
 			out = append(out, kind+" "+strings.ReplaceAll(made, ",", ", "))
 		}

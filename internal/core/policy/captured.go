@@ -20,7 +20,7 @@ func filled(written, d *spec.Document) string {
 	var out []string
 	walk(field(""), reflect.ValueOf(written).Elem(), reflect.ValueOf(d).Elem(), "", &out)
 	out = slices.DeleteFunc(out, func(path string) bool {
-		return strings.Contains(path, ",") || strings.HasPrefix(path, "annotations."+spec.MadeOf)
+		return strings.Contains(path, ",") || path == "annotations."+Annotation
 	})
 	slices.Sort(out)
 	return strings.Join(out, ",")

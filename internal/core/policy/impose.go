@@ -33,25 +33,23 @@ func impose(d *spec.Document, p *Piece, errs *codec.Errors) {
 	for path := range unequal(d, part) {
 		errs.Add(codec.FieldError{Path: path, Problem: "is said otherwise by " + what, Hint: "leave it out"})
 	}
-	kind := p.Kind
-	if kind == spec.AssetDataSource || kind == spec.AssetDataVolume {
-		kind = spec.AssetData
+	if p.Kind == spec.AssetDataSource || p.Kind == spec.AssetDataVolume {
 		before := slices.DeleteFunc(part.Integrations, func(g spec.Integration) bool {
 			return slices.ContainsFunc(d.Integrations, func(o spec.Integration) bool { return reflect.DeepEqual(g, o) })
 		})
 		d.Integrations, part.Integrations = slices.Concat(before, d.Integrations), nil
 	}
 	overlay(d, part, d.Kind)
-	note := spec.MadeOf + kind
-	refs := strings.FieldsFunc(d.Annotations[note], func(r rune) bool { return r == ',' })
-	if kind != spec.AssetData {
-		refs = nil
-	}
+	refs := strings.FieldsFunc(d.Annotations[Imposed], func(r rune) bool { return r == ',' })
 	if !slices.Contains(refs, p.Ref()) {
 		refs = append(refs, p.Ref())
 	}
-	annotate(d, note, strings.Join(refs, ","))
+	annotate(d, Imposed, strings.Join(refs, ","))
 }
+
+// Imposed is the annotation of a workload that says which assets policies have laid
+// beside it: NAME@VERSION, several with commas between.
+const Imposed = spec.MadeOf + "imposed"
 
 func annotate(d *spec.Document, name, text string) {
 	d.Annotations = maps.Clone(d.Annotations)
