@@ -454,6 +454,16 @@ export interface DrainStep {
   workload: string
 }
 
+export interface EffectivePolicy {
+  /** By path */
+  fields: PolicyField[]
+  impose: PolicyImposed[]
+  kind: string
+  /** Nearest first */
+  policies: PolicySource[]
+  project: string
+}
+
 export interface Estimate {
   /** Later than this, up to which was looked */
   after?: Time
@@ -864,6 +874,18 @@ export interface NewNotification {
   webhook?: string
 }
 
+export interface NewPolicy {
+  /** Fields of a workload document, filled in where a document says nothing */
+  defaults?: Record<string, unknown>
+  description?: string
+  /** Kind of workloads; all: every kind that has no rule of its own in the scope */
+  for: "all" | "workspace" | "training" | "distributed" | "inference"
+  /** Assets that every workload is given */
+  impose?: PolicyImpose
+  /** By field, as maps in maps or paths with dots: canEdit, required, min, max, step, options, defaultFrom; of maps and lists of items instances and attributes */
+  rules?: Record<string, unknown>
+}
+
 export interface NewPool {
   /** For how long what has started in it is not displaced */
   minRuntime?: string
@@ -1235,6 +1257,125 @@ export interface Plan {
   tasks: Placement[]
   /** How many wait in its queue */
   waiting?: number
+}
+
+export interface Policy {
+  /** With dry_run: live workloads whose documents it would not let in today; they stay as they are */
+  breaches?: PolicyBreach[]
+  createdAt: Time
+  /** Fields of a workload document, filled in where a document says nothing */
+  defaults?: Record<string, unknown>
+  description?: string
+  /** Kind of workloads; all: every kind that has no rule of its own in the scope */
+  for: "all" | "workspace" | "training" | "distributed" | "inference"
+  /** Assets that every workload is given */
+  impose?: PolicyImpose
+  /** By field, as maps in maps or paths with dots: canEdit, required, min, max, step, options, defaultFrom; of maps and lists of items instances and attributes */
+  rules?: Record<string, unknown>
+  /** Project or department; '-': the system */
+  scope: string
+  updatedAt: Time
+  /** Who made it */
+  user: string
+  /** From 1 */
+  version: number
+}
+
+export interface PolicyBreach {
+  errors: FieldProblem[]
+  id: string
+  kind: string
+  name: string
+  phase: string
+  project: string
+  user: string
+}
+
+export interface PolicyDerived {
+  factor: number
+  field: string
+}
+
+export interface PolicyField {
+  default?: unknown
+  defaultFrom?: PolicySource
+  /** A document that says it otherwise is refused */
+  fixed?: boolean
+  path: string
+  rule?: PolicyRule
+  ruleFrom?: PolicySource
+  type: string
+  /** What a document has that says nothing */
+  usual?: unknown
+}
+
+export interface PolicyImpose {
+  /** NAME, or NAME@VERSION */
+  compute?: string
+  /** Data sources and data volumes: names, or maps of name, path and readOnly */
+  data?: unknown[]
+  /** NAME, or NAME@VERSION */
+  environment?: string
+}
+
+export interface PolicyImposed {
+  /** NAME, or NAME@VERSION */
+  compute?: string
+  /** Data sources and data volumes: names, or maps of name, path and readOnly */
+  data?: unknown[]
+  /** NAME, or NAME@VERSION */
+  environment?: string
+  from: PolicySource
+}
+
+export interface PolicyInstances {
+  /** false: no items beyond the default ones */
+  canAdd?: boolean
+  /** Keys of default items that may not be changed or left out */
+  locked?: string[]
+}
+
+export interface PolicyList {
+  items: Policy[]
+}
+
+export interface PolicyOption {
+  /** What people are shown instead */
+  displayed?: string
+  value: unknown
+}
+
+export interface PolicyRule {
+  attributes?: Record<string, PolicyRule>
+  /** false: it stays as the default has it */
+  canEdit?: boolean
+  /** Of an attribute, for items that do not say it */
+  default?: unknown
+  defaultFrom?: PolicyDerived
+  instances?: PolicyInstances
+  max?: unknown
+  min?: unknown
+  options?: PolicyOption[]
+  required?: boolean
+  /** From min, else from 0 */
+  step?: unknown
+}
+
+export interface PolicySource {
+  /** The scope is a department */
+  department?: boolean
+  for: string
+  scope: string
+}
+
+export interface PolicySpec {
+  /** Fields of a workload document, filled in where a document says nothing */
+  defaults?: Record<string, unknown>
+  description?: string
+  /** Assets that every workload is given */
+  impose?: PolicyImpose
+  /** By field, as maps in maps or paths with dots: canEdit, required, min, max, step, options, defaultFrom; of maps and lists of items instances and attributes */
+  rules?: Record<string, unknown>
 }
 
 export interface Pool {

@@ -13,6 +13,7 @@ const shapes = {
   triangle: <g {...line}><path d="M8 2.6 14 13H2z" /><path d="M8 6.6v3M8 11.3v.1" /></g>,
   dots: <circle cx="8" cy="8" r="5.3" {...line} stroke-width="2" stroke-dasharray=".1 3.23" />,
   tick: <path d="m3 8.6 3.3 3.3L13 4.8" {...line} stroke-width="2" />,
+  lock: <g {...line}><rect x="3.5" y="7" width="9" height="6.5" rx="1" /><path d="M5.500 7V5a2.500 2.500 0 0 1 5 0v2" /></g>,
   cross: <path d="m4 4 8 8M12 4l-8 8" {...line} stroke-width="2" />,
   square: <rect x="3.6" y="3.6" width="8.8" height="8.8" rx="1.6" fill="currentColor" />,
   back: <g {...line}><path d="M3 8.2a5 5 0 1 0 1.6-3.9" /><path d="M4.4 1.8v2.8h2.9" /></g>,

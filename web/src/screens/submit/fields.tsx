@@ -3,9 +3,10 @@
 import type { ComponentChildren } from 'preact'
 import { createContext } from 'preact'
 import { useContext, useId, useState } from 'preact/hooks'
-import type { Field, FieldProblem } from '../../api/types'
+import type { Field, FieldProblem, PolicyField } from '../../api/types'
 import { Button, sentence } from '../../ui/basics'
 import { collapse, expand, isMap, scalar, type Doc } from './doc'
+import { Bounds, optionsOf, type Ruled } from './rules'
 import { below } from './state'
 import { phrase, T } from '../../texts'
 
@@ -16,9 +17,11 @@ export interface Around {
   suggest: (path: string) => string[]
   /** The kind of the document; fields of others are not shown. */
   kind: string
+  /** What policies say, by path. */
+  rules: Map<string, PolicyField>
 }
 
-export const Surroundings = createContext<Around>({ problems: [], suggest: () => [], kind: '' })
+export const Surroundings = createContext<Around>({ problems: [], suggest: () => [], kind: '', rules: new globalThis.Map() })
 
 interface Props {
   of: Field
@@ -47,12 +50,14 @@ export function AnyField(p: Props) {
 
 /** A label above what is filled in, with what is wrong below. */
 function Labelled({ id, p, children, exact = true }: { id: string; p: Props; children: ComponentChildren; exact?: boolean }) {
-  const { problems } = useContext(Surroundings)
+  const { problems, rules } = useContext(Surroundings)
+  const ruled = rules.get(p.of.path ?? p.at)
   const mine = problems.filter((x) => (exact ? x.path === p.at || x.path.startsWith(p.at + '[') : x.path === p.at))
   return (
-    <div class="field" data-bad={mine.length > 0 || undefined} data-path={p.at}>
+    <div class="field" data-bad={mine.length > 0 || undefined} data-path={p.at} data-locked={ruled?.fixed || undefined}>
       <label for={id}>{p.of.name}</label>
       {children}
+      {ruled && <Bounds of={ruled} id={id + '-rule'} />}
       {mine.length > 0
         ? <p class="field-bad" id={id + '-about'}>{mine.map((x) => sentence(x.problem) + (x.hint ? '; ' + x.hint : x.allowed?.length ? phrase(T.$allowedList, { list: x.allowed.join(', ') }) : '')).join('. ')}</p>
         : p.note ? <p class="field-note" id={id + '-about'}>{p.note}</p> : !p.quiet ? <p class="field-note" id={id + '-about'}>{p.of.doc}</p> : null}
@@ -65,18 +70,23 @@ const isText = (f: Field): boolean => f.type === 'string' || f.type === 'string 
 
 function Plain(p: Props) {
   const id = useId()
-  const { suggest, problems } = useContext(Surroundings)
-  const f = p.of
+  const { suggest, problems, rules } = useContext(Surroundings)
+  const f = ruledField(p.of, rules.get(p.of.path ?? p.at))
   const bad = problems.some((x) => below(x.path, p.at))
-  const same = { id, 'aria-invalid': bad, 'aria-describedby': id + '-about', title: p.quiet ? f.doc : undefined }
+  const ruled: Ruled | undefined = rules.get(p.of.path ?? p.at)
+  // What is locked is shown and cannot be typed; what a document says otherwise can be taken back.
+  const locked = !!ruled?.fixed && (p.value === undefined || String(p.value) === String(ruled.usual))
+  const same = { id, 'aria-invalid': bad, 'aria-describedby': (ruled ? id + '-rule ' : '') + id + '-about', title: p.quiet ? f.doc : undefined, disabled: locked }
   const set = (v: string): void => p.set(v === '' ? undefined : isText(f) ? v : scalar(v))
-  const options = f.type === 'boolean' ? ['true', 'false'] : f.type === 'string' ? f.enum : undefined
+  const listOf = optionsOf(ruled)
+  const options = f.type === 'boolean' ? ['true', 'false'] : listOf.length && !f.type.startsWith('list of') ? listOf.map((o) => o.value) : f.type === 'string' ? f.enum : undefined
+  if (locked) return <Labelled id={id} p={p}><input {...same} value={ruled?.usual === undefined ? '' : typeof ruled.usual === 'string' ? ruled.usual : JSON.stringify(ruled.usual)} /></Labelled>
   if (options?.length) {
     const v = p.value === undefined || p.value === null ? '' : String(p.value)
-    const says = (o: string): string => (f.type === 'boolean' ? (o === 'true' ? T.$yes : T.$no) : o)
+    const says = (o: string): string => (f.type === 'boolean' ? (o === 'true' ? T.$yes : T.$no) : listOf.find((x) => x.value === o)?.displayed ?? o)
     return (
       <Labelled id={id} p={p}>
-        <select {...same} value={v} onChange={(e) => p.set(e.currentTarget.value === '' ? undefined : f.type === 'boolean' ? e.currentTarget.value === 'true' : e.currentTarget.value)}>
+        <select {...same} value={v} onChange={(e) => p.set(e.currentTarget.value === '' ? undefined : f.type === 'boolean' ? e.currentTarget.value === 'true' : isText(f) ? e.currentTarget.value : scalar(e.currentTarget.value))}>
           <option value="">{f.default ? says(f.default) : T.$default}</option>
           {v !== '' && !options.includes(v) && <option value={v}>{v}</option>}
           {options.filter((o) => o !== f.default || v === o).map((o) => <option key={o} value={o}>{says(o)}</option>)}
@@ -112,11 +122,21 @@ function Plain(p: Props) {
   const words = [...(f.enum ?? []), ...suggest(f.path ?? '')]
   return (
     <Labelled id={id} p={p}>
-      <input {...same} type="text" autocomplete="off" autocapitalize="off" spellcheck={false} value={p.value === undefined || p.value === null ? '' : String(p.value)} placeholder={hint(f)} list={words.length ? id + '-list' : undefined}
+      <input {...same} {...edges(f, ruled)} autocomplete="off" autocapitalize="off" spellcheck={false} value={p.value === undefined || p.value === null ? '' : String(p.value)} placeholder={hint(f)} list={words.length ? id + '-list' : undefined}
         onInput={(e) => set(e.currentTarget.value)} />
       {words.length > 0 && <datalist id={id + '-list'}>{words.map((w) => <option key={w} value={w} />)}</datalist>}
     </Labelled>
   )
+}
+
+/** A field whose default is a policy's. */
+const ruledField = (f: Field, r: Ruled | undefined): Field => (r?.default === undefined ? f : { ...f, default: typeof r.default === 'string' ? r.default : JSON.stringify(r.default) })
+
+/** Bounds as browsers know them, of whole numbers. */
+function edges(f: Field, r: Ruled | undefined): Record<string, unknown> {
+  const { min, max, step } = r?.rule ?? {}
+  if (f.type !== 'integer' || min === undefined && max === undefined && step === undefined) return { type: 'text' }
+  return { type: 'number', min, max, step: step ?? 1 }
 }
 
 const hint = (f: Field): string => f.default || (f.example ? phrase(T.$forExampleExample, { example: f.example }) : '')
@@ -190,6 +210,8 @@ function Pairs(p: Props) {
   const id = useId()
   const d: Doc = isMap(p.value) ? p.value : {}
   const numbers = !p.of.type.endsWith('string to string')
+  const { rules } = useContext(Surroundings)
+  const given = [...rules.values()].filter((r) => r.path.startsWith(p.at + '.'))
   // Names while they are typed: two may be the same for a moment.
   const [rows, setRows] = useState<[string, string][] | null>(null)
   const said = Object.entries(d).map(([k, v]): [string, string] => [k, typeof v === 'string' ? v : JSON.stringify(v)])
@@ -214,6 +236,7 @@ function Pairs(p: Props) {
           <Button kind="quiet" icon="trash" aria-label={phrase(T.$removeMore, { more: k || T.$entry })} onClick={() => put(shown.filter((_, j) => j !== i))} />
         </div>
       ))}
+      {given.map((r) => <Bounds key={r.path} of={r} entry={r.path.slice(p.at.length + 1)} />)}
       <Problems at={p.at} />
       {!p.quiet && <p class="field-note">{p.note ?? p.of.doc}</p>}
       <Button class="field-add" onClick={() => setRows([...shown, ['', '']])}>{phrase(T.$addToName, { name: p.of.name })}</Button>

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import type { Field, Template } from '../../api/types'
+import type { Field, PolicyField, Template } from '../../api/types'
 import { gpus } from '../../lib/format'
 import { cluster, projectNames } from '../../live/store'
 import { expand, collapse, isMap, type Doc } from './doc'
@@ -40,8 +40,8 @@ function FreeGPUs() {
   return <>{all.map(([name, t]) => phrase(T.$freeOfTotalNameFree, { free: gpus(t.free), total: t.total, name })).join(', ')}</>
 }
 
-/** The form beside the YAML. secrets are the names of those that the user has, assets those that the document's project can use. */
-export function Form({ schema, secrets, assets }: { schema: Field; secrets: string[]; assets: Template[] }) {
+/** The form beside the YAML. secrets are the names of those that the user has, assets those that the document's project can use, rules what policies say. */
+export function Form({ schema, secrets, assets, rules }: { schema: Field; secrets: string[]; assets: Template[]; rules: PolicyField[] }) {
   const d = doc.value
   const kind = String(d?.kind ?? 'training')
   const suggest = (path: string): string[] => {
@@ -58,7 +58,7 @@ export function Form({ schema, secrets, assets }: { schema: Field; secrets: stri
   const known = new Set([...first.map((p) => p.split('.')[0]!), ...groups.flatMap(([, names]) => names)])
   const rest = (schema.fields ?? []).map((f) => f.name!).filter((n) => !known.has(n))
   return (
-    <Surroundings.Provider value={{ problems: problems(), suggest, kind }}>
+    <Surroundings.Provider value={{ problems: problems(), suggest, kind, rules: new Map(rules.map((r) => [r.path, r])) }}>
       <form class="submit-form" aria-label={T.$documentAsAForm} onSubmit={(e) => e.preventDefault()} data-off={d === null || undefined}>
         {d === null && <p class="form-off" role="status">{T.$theYAMLCannotBeParsedThe}</p>}
         <fieldset class="form-body" disabled={d === null}>

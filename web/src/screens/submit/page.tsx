@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { asError, get, workloadURL, type ApiError } from '../../api/client'
-import type { SecretList, Template, TemplateList, Workload } from '../../api/types'
+import type { EffectivePolicy, PolicyField, SecretList, Template, TemplateList, Workload } from '../../api/types'
 import { plural, shell } from '../../lib/format'
 import { heredoc, pyText } from '../../lib/quote'
 import { go, setQuery, workloadPath } from '../../lib/router'
@@ -45,6 +45,12 @@ function useFreshPlans(): void {
 
 /** The assets that the document's project can use. */
 const useAssets = (): Template[] => useLive<TemplateList>(`v1/projects/${encodeURIComponent(String(doc.value?.project ?? 'default'))}/assets`, 'never').data?.items ?? []
+
+/** What policies say of the document's fields. */
+const useRules = (): PolicyField[] => {
+  const of = (name: string, usual: string): string => encodeURIComponent(String(doc.value?.[name] ?? usual))
+  return useLive<EffectivePolicy>(`v1/projects/${of('project', 'default')}/effective-policies/${of('kind', 'training')}`, 'never').data?.fields ?? []
+}
 
 /** Names an asset in the document; what this says itself holds. */
 function name(t: Template): void {
@@ -117,6 +123,7 @@ export function Submit({ query }: ScreenProps) {
   const sent = useRef(new Map<string, Workload>())
   const over = useDrop()
   const assets = useAssets()
+  const rules = useRules()
   useFreshPlans()
   const verb = (['revise', 'update'] as const).find((v) => query.has(v))
   const from = query.get(verb ?? 'from') ?? query.get('template') ?? ''
@@ -181,7 +188,7 @@ export function Submit({ query }: ScreenProps) {
         )}
       </div>
       <div class="submit-sides">
-        {schemaError.value ? <Failure error={schemaError.value} again={() => void loadSchema()} /> : !schema.value ? <Loading what={T.$loadingTheForm} rows={8} /> : <Form schema={schema.value} secrets={secrets} assets={assets} />}
+        {schemaError.value ? <Failure error={schemaError.value} again={() => void loadSchema()} /> : !schema.value ? <Loading what={T.$loadingTheForm} rows={8} /> : <Form schema={schema.value} secrets={secrets} assets={assets} rules={rules} />}
         <div class="submit-side">
           <Plan />
           <section class="yaml-card" aria-label="YAML">
