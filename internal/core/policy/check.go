@@ -25,11 +25,11 @@ func (p *Policy) Check(of string) error {
 	if len(fields)+len(p.Rules) == 0 && p.Impose.Empty() {
 		errs.Add(codec.FieldError{Problem: "it says nothing", Hint: "write defaults, rules or impose"})
 	}
-	told := map[string]bool{}
+	named := map[string]bool{}
 	for path := range fields {
 		name, _, _ := strings.Cut(path, ".")
-		if !told[name] {
-			told[name] = true
+		if !named[name] {
+			named[name] = true
 			p.decidable("defaults", name, of, &errs)
 		}
 	}
@@ -40,7 +40,7 @@ func (p *Policy) Check(of string) error {
 	}
 	p.ring(&errs)
 	if len(errs) == 0 {
-		p.wellMade(of, told, &errs)
+		p.wellMade(of, named, &errs)
 	}
 	slices.SortStableFunc(errs, func(a, b codec.FieldError) int { return strings.Compare(a.Path, b.Path) })
 	return errs.OrNil()
@@ -115,7 +115,7 @@ func (p *Policy) ring(errs *codec.Errors) {
 
 // wellMade finds what is wrong with defaults in every document of the kinds they are
 // for.
-func (p *Policy) wellMade(of string, told map[string]bool, errs *codec.Errors) {
+func (p *Policy) wellMade(of string, named map[string]bool, errs *codec.Errors) {
 	kinds := []string{of}
 	if of == All {
 		kinds = For()[1:]
@@ -136,7 +136,7 @@ func (p *Policy) wellMade(of string, told map[string]bool, errs *codec.Errors) {
 		for _, w := range spec.Validate(spec.WithDefaults(d)) {
 			name, _, _ := strings.Cut(w.Path, ".")
 			name, _, _ = strings.Cut(name, "[")
-			if !told[name] {
+			if !named[name] {
 				continue
 			}
 			if times[w.Error()]++; times[w.Error()] == len(kinds) || of != All {

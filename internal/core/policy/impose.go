@@ -51,6 +51,19 @@ func impose(d *spec.Document, p *Piece, errs *codec.Errors) {
 // beside it: NAME@VERSION, several with commas between.
 const Imposed = spec.MadeOf + "imposed"
 
+// ReachesHost is by which field a part of a document reaches beyond containers; empty:
+// by none. Defaults that do are for who may do that; what is imposed never does: others
+// may change an asset.
+func ReachesHost(d *spec.Document) string {
+	if d.Build != nil && d.Build.Code != "" {
+		return "build.code"
+	}
+	if i := slices.IndexFunc(d.Volumes, func(v spec.Volume) bool { return v.HostPath != "" }); i >= 0 {
+		return fmt.Sprintf("volumes[%d].hostPath", i)
+	}
+	return ""
+}
+
 func annotate(d *spec.Document, name, text string) {
 	d.Annotations = maps.Clone(d.Annotations)
 	if text == "" {

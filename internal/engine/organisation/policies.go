@@ -140,6 +140,8 @@ func imposable(tx *draft.Tx, id policy.ID, p *policy.Policy, errs *codec.Errors)
 			errs.Add(codec.FieldError{Path: field, Value: ref, Problem: err.Error(), Hint: "name another"})
 		case len(d.Secrets) > 0 || d.PullSecret != "" || d.Build != nil && d.Build.PushSecret != "" || slices.ContainsFunc(d.Volumes, func(v spec.Volume) bool { return v.Secret != "" }):
 			errs.Add(codec.FieldError{Path: field, Value: ref, Problem: fmt.Sprintf("%s needs a secret, and secrets are their users' own", &piece), Hint: "impose what needs none"})
+		case policy.ReachesHost(d) != "":
+			errs.Add(codec.FieldError{Path: field, Value: ref, Problem: fmt.Sprintf("%s has %s, and who may change it could lay the machine beside everybody's work", &piece, policy.ReachesHost(d)), Hint: "write it into defaults, and lock it there: rules.volumes.instances.locked"})
 		}
 	}
 	look("impose.environment", spec.AssetEnvironment, p.Impose.Environment)

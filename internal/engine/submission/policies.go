@@ -49,6 +49,10 @@ func imposedOn(tx *draft.Tx, e *policy.Effective) (out []policy.Piece, err error
 			err = &draft.Error{Code: draft.CodeConflict, Message: fmt.Sprintf("%s imposes %s %s, which is not to be had: %v", by, spec.AssetWord(kind), use.Name, wrong), Hint: "who may change the policy has to take it out, or make it again", Err: wrong}
 			return
 		}
+		if at := policy.ReachesHost(p.Document); at != "" {
+			err = &draft.Error{Code: draft.CodeConflict, Message: fmt.Sprintf("%s imposes %s, which has %s by now, and that is not imposed", by, &p, at), Hint: "who may change the policy has to take it out, or change the asset back"}
+			return
+		}
 		out = append(out, policy.Piece{Piece: p, By: by, Use: use})
 	}
 	for _, i := range e.Imposed() {

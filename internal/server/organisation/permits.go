@@ -6,10 +6,12 @@ import (
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/server/problem"
 )
 
 // nouns are what records are called in permissions.
@@ -45,7 +47,10 @@ func mayEdit(ctx context.Context, e organisation.Edit, there map[core.ProjectID]
 	noun := nouns[e.What]
 	if e.What == organisation.RecordPolicy {
 		scope, _, _ := strings.Cut(e.Name, "/")
-		return access.May(ctx, rbac.Update, noun, core.ProjectID(scope), "")
+		if err := access.May(ctx, rbac.Update, noun, core.ProjectID(scope), ""); err != nil {
+			return err
+		}
+		return mayReachHost(ctx, e, core.ProjectID(scope))
 	}
 	if e.Project == nil { // of the whole place, or a project that goes
 		scope, verb := core.SystemScope, rbac.Update
@@ -78,4 +83,31 @@ func mayEdit(ctx context.Context, e organisation.Edit, there map[core.ProjectID]
 		above = core.SystemScope
 	}
 	return access.May(ctx, rbac.Create, noun, above, "")
+}
+
+// mayReachHost refuses a policy whose defaults reach beyond containers, from who may not
+// do that: it would do so for them.
+func mayReachHost(ctx context.Context, e organisation.Edit, scope core.ProjectID) error {
+	if e.Policy == nil || !access.Enforced(ctx) {
+		return nil
+	}
+	r, err := e.Policy()
+	if err != nil {
+		return err
+	}
+	p, err := policy.Parse(r.Says)
+	if err != nil { // what is wrong with it is said below
+		return nil
+	}
+	at := policy.ReachesHost(p.Defaults)
+	if at == "" {
+		return nil
+	}
+	err = access.May(ctx, rbac.Create, rbac.HostAccess, scope, "")
+	if refused := problem.Refused(err); refused != nil {
+		c := *refused
+		c.Detail = "defaults." + at + ": it is a directory of the machine; " + refused.Detail
+		return &c
+	}
+	return err
 }

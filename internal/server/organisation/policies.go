@@ -131,6 +131,9 @@ func (s *routes) listPolicies(ctx context.Context, project string) (*policiesOut
 
 func (s *routes) editPolicy(ctx context.Context, dry bool, status int, name PolicyName, must organisation.Existence, in api.PolicySpec) (*policyOutput, error) {
 	e := organisation.Edit{What: organisation.RecordPolicy, Name: organisation.PolicyName(name.id()), Must: must, Policy: wire.DecidePolicy(in, access.User(ctx))}
+	if err := mayReachHost(ctx, e, core.ProjectID(name.Project)); err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
 	edited, err := control.Do(ctx, s.Control, organisation.Organise([]organisation.Edit{e}, dry))
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
