@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
@@ -80,10 +81,10 @@ func (e *State) loadTemplates(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read templates: %w", err)
 	}
-	e.Templates, e.Policies, e.governing = map[core.TemplateID]core.Template{}, map[policy.ID]Policy{}, nil
+	e.Templates, e.Policies, e.Governing = map[core.TemplateID]core.Template{}, map[policy.ID]Policy{}, nil
 	for _, t := range all {
 		if t.Kind == core.TemplatePolicy {
-			p := governedBy(t)
+			p := ReadPolicy(t)
 			if p.Policy == nil {
 				e.D.Log.Error("a policy cannot be read, and nothing is submitted in its scope", "scope", t.Project, "for", t.Name, "err", p.Unread)
 			}
@@ -128,7 +129,24 @@ func (tx *Tx) writeTemplates(b *store.Batch) {
 		return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
 	})
 	b.Templates, b.DropTemplates = tx.Templated.Put, tx.Templated.Gone
-	tx.writePolicies(b)
+	writePolicies(tx, b)
+}
+
+// writePolicies puts what changes of policies into the batch. Those of a project or
+// department go with it.
+func writePolicies(tx *Tx, b *store.Batch) {
+	for id := range tx.State.Policies {
+		if slices.Contains(b.DropProjects, id.Scope) {
+			Put(&tx.Org.Policies, id, nil)
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(tx.Org.Policies), ComparePolicies) {
+		if t := tx.Org.Policies[id]; t != nil {
+			b.Templates = append(b.Templates, *t)
+		} else {
+			b.DropTemplates = append(b.DropTemplates, core.TemplateID{Project: id.Scope, Kind: core.TemplatePolicy, Name: id.For})
+		}
+	}
 }
 
 // templatesWritten takes over what a commit has written.

@@ -105,14 +105,14 @@ func (e *State) organised(o OrganisationDraft) {
 		e.Reserved[name] = *r
 	}
 	if len(o.Projects)+len(o.Policies) > 0 {
-		e.governing = nil // it follows from both
+		e.Governing = nil // it follows from both
 	}
 	for id, t := range o.Policies {
 		if t == nil {
 			delete(e.Policies, id)
 			continue
 		}
-		e.Policies[id] = governedBy(*t)
+		e.Policies[id] = ReadPolicy(*t)
 	}
 	for id, n := range o.Nodes {
 		if n.Plain() {

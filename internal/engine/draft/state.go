@@ -138,9 +138,9 @@ type Indexes struct {
 	Timers   timers
 	Awaited  awaitedBy
 	Instants instants // at which a plan may come out differently
-	// governing is what policies come to by project and kind; nil: nobody has asked
+	// Governing is what policies come to by project and kind; nil: nobody has asked
 	// since they changed.
-	governing map[governed]*policy.Effective
+	Governing map[Governed]*policy.Effective
 }
 
 // Planning is what the scheduler has been told, and what it has not been told yet.

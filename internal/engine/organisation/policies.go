@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec/codec"
 	"github.com/musterhq/muster/internal/engine/asset"
 	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/governance"
 )
 
 // PolicyEdit is what an edit makes of a policy.
@@ -36,8 +37,8 @@ func policyID(name string) policy.ID {
 
 func editPolicy(tx *draft.Tx, e Edit, out *Edited) error {
 	id := policyID(e.Name)
-	was, there := tx.Policies()[id]
-	source := tx.SourceOf(id)
+	was, there := governance.Policies(tx)[id]
+	source := governance.SourceOf(tx, id)
 	switch {
 	case there && e.Must == MustBeNew:
 		return &draft.Error{Code: draft.CodeConflict, Field: "for", Message: source.String() + " exists already", Hint: "muster policy apply changes it"}
@@ -90,7 +91,7 @@ func editPolicy(tx *draft.Tx, e Edit, out *Edited) error {
 // every branch that it is on, with what it imposes.
 func checkedPolicy(tx *draft.Tx, e Edit) error {
 	id := policyID(e.Name)
-	p, there := tx.Policies()[id]
+	p, there := governance.Policies(tx)[id]
 	if !there {
 		return nil
 	}
@@ -113,12 +114,12 @@ func checkedPolicy(tx *draft.Tx, e Edit) error {
 
 // around are the policies above and below a scope.
 func around(tx *draft.Tx, scope core.ProjectID) (out []policy.Sourced) {
-	all := tx.Policies()
+	all := governance.Policies(tx)
 	for _, id := range slices.SortedFunc(maps.Keys(all), draft.ComparePolicies) {
 		below := scope == core.SystemScope || id.Scope != core.SystemScope && tx.Tree().Below(id.Scope, scope)
 		above := id.Scope == core.SystemScope || scope != core.SystemScope && tx.Tree().Below(scope, id.Scope)
 		if p := all[id]; (below || above) && p.Policy != nil {
-			out = append(out, policy.Sourced{Source: tx.SourceOf(id), Policy: p.Policy})
+			out = append(out, policy.Sourced{Source: governance.SourceOf(tx, id), Policy: p.Policy})
 		}
 	}
 	return out
@@ -154,7 +155,7 @@ func imposable(tx *draft.Tx, id policy.ID, p *policy.Policy, errs *codec.Errors)
 // nobody refuses a policy by which nothing could be submitted any more: a field that
 // has to be said, may not be, and has no default.
 func nobody(tx *draft.Tx, id policy.ID) error {
-	branch, err := tx.Branch(id.Scope)
+	branch, err := governance.Branch(tx, id.Scope)
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func breaches(tx *draft.Tx, id policy.ID) ([]Breach, error) {
 		if !ok || w.Phase.End() || !slices.Contains(kindsOf(id), w.Kind) || id.Scope != core.SystemScope && !tx.Tree().Below(w.Project, id.Scope) {
 			continue
 		}
-		e, err := tx.Governing(w.Project, w.Kind)
+		e, err := governance.Effective(tx, w.Project, w.Kind)
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +215,7 @@ func breaches(tx *draft.Tx, id policy.ID) ([]Breach, error) {
 // it, nearest first; of all scopes where it is empty, by scope.
 func Policies(scope core.ProjectID, above bool) draft.Command[[]draft.Policy] {
 	return func(tx *draft.Tx) ([]draft.Policy, error) {
-		all := tx.Policies()
+		all := governance.Policies(tx)
 		var out []draft.Policy
 		if scope == "" {
 			for _, id := range slices.SortedFunc(maps.Keys(all), draft.ComparePolicies) {
@@ -243,7 +244,7 @@ func EffectivePolicy(scope core.ProjectID, kind lifecycle.Kind) draft.Command[*p
 		if _, known := tx.Tree()(scope); !known && scope != core.SystemScope {
 			return nil, &draft.Error{Code: draft.CodeNotFound, Field: "project", Message: fmt.Sprintf("project %q does not exist", scope), Hint: "muster project list shows what there is"}
 		}
-		branch, err := tx.Branch(scope)
+		branch, err := governance.Branch(tx, scope)
 		if err != nil {
 			return nil, err
 		}

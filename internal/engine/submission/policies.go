@@ -9,13 +9,14 @@ import (
 	"github.com/musterhq/muster/internal/core/spec/codec"
 	"github.com/musterhq/muster/internal/engine/asset"
 	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/governance"
 )
 
 // governed is what policies make of a document that is about to be a workload's, or
 // every reason why they do not let it: the one place that every document passes. was
 // is the document that the workload has; nil: it is new.
 func governed(tx *draft.Tx, doc, was *spec.Document) (*spec.Document, error) {
-	e, err := tx.Governing(core.ProjectID(doc.Project), doc.Kind)
+	e, err := governance.Effective(tx, core.ProjectID(doc.Project), doc.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func imposedOn(tx *draft.Tx, e *policy.Effective) (out []policy.Piece, err error
 // amendable refuses changes of a live workload's document that policies do not allow.
 // What does not change is as it was when it was submitted.
 func amendable(tx *draft.Tx, was, doc *spec.Document) error {
-	e, err := tx.Governing(core.ProjectID(was.Project), was.Kind)
+	e, err := governance.Effective(tx, core.ProjectID(was.Project), was.Kind)
 	if err != nil || e == nil {
 		return err
 	}
