@@ -51,7 +51,11 @@ func (s *routes) documentRoutes() {
 			return out, nil
 		}
 		out.Body.Spec, out.Body.Plan = w.Body.Spec, w.Body.Plan
-		out.Body.GPUs, out.Body.Tasks = float64(sub.Doc.TotalMilli())/1000, sub.Doc.Size()
+		whole := new(spec.Document) // with what policies say
+		if err := json.Unmarshal(w.Body.Spec, whole); err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		out.Body.GPUs, out.Body.Tasks = float64(whole.TotalMilli())/1000, whole.Size()
 		return out, nil
 	})
 }
