@@ -230,6 +230,30 @@ class Records(Calls):
         """Forgets an asset; workloads that were made of it stay."""
         self.request("DELETE", self._templates(kind, project, "/" + quote(name)), again=False)
 
+    # -- policies -----------------------------------------------------------
+    def _governed(self, project: Optional[str], tail: str) -> str:
+        return "/v1/projects/%s/%s" % (quote(project or self.project or "default"), tail)
+
+    def policies(self, project: Optional[str] = None) -> List[Dict[str, Any]]:
+        """What documents may say in a project: its policies and those above it, nearest first; with ``"-"`` all."""
+        return list(self.request("GET", self._governed(project, "policies"))["items"])
+
+    def effective_policy(self, kind: str = "training", project: Optional[str] = None) -> Dict[str, Any]:
+        """What holds for workloads of a kind in a project, field by field, and where that comes from."""
+        return dict(self.request("GET", self._governed(project, "effective-policies/" + quote(kind))))
+
+    def set_policy(self, kind: str, policy: Mapping[str, Any], project: Optional[str] = None, *, dry_run: bool = False) -> Dict[str, Any]:
+        """Decides about the documents of a kind (or ``"all"``): a map of defaults, rules and impose.
+
+        With ``dry_run`` nothing changes, and ``breaches`` are live workloads that it would not let in.
+        """
+        query = {"dry_run": "true"} if dry_run else None
+        return dict(self.request("PUT", self._governed(project, "policies/" + quote(kind)), query=query, body=dict(policy), again=False))
+
+    def delete_policy(self, kind: str, project: Optional[str] = None) -> None:
+        """Forgets a policy; workloads keep what it has given them."""
+        self.request("DELETE", self._governed(project, "policies/" + quote(kind)), again=False)
+
     # -- secrets ------------------------------------------------------------
     def create_secret(
         self, name: str, type: str, values: Mapping[str, Union[str, bytes]], fields: Optional[Mapping[str, str]] = None, everywhere: bool = False
