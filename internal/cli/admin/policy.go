@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/convert/runaipolicy"
 	"github.com/musterhq/muster/internal/core/policy"
 )
 
@@ -46,6 +47,7 @@ what they were submitted with.`
 type policyOptions struct {
 	scope assetScope
 	file  string
+	runai string
 	kind  string
 	dry   bool
 }
@@ -64,14 +66,15 @@ the policy would not let in today; they stay as they are.`,
 		Example: "  muster policy " + use + " -f policy.yaml -p vision --kind training --dry-run",
 		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.file == "" {
-				return session.UsageError(cmd.CommandPath()+" takes a file", "name it with -f FILE; - is standard input")
+			if (o.file == "") == (o.runai == "") {
+				return session.UsageError(cmd.CommandPath()+" takes a file", "name it with -f FILE, or a policy of Run:ai with --from-runai FILE; - is standard input")
 			}
 			return editPolicy(cmd, s, o, create)
 		},
 	}
 	o.scope.register(s, cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file with the policy; - is standard input")
+	cmd.Flags().StringVar(&o.runai, "from-runai", "", "file with a policy of Run:ai (YAML of its version 2); it says what becomes of every field")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what is wrong with it and whom it would not let in, and change nothing")
 	policyKind(cmd, &o.kind, "what it is for: a kind of workloads, or all", policy.For())
 	return cmd
@@ -83,11 +86,17 @@ func policyKind(cmd *cobra.Command, to *string, usage string, words []string) {
 }
 
 func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create bool) error {
-	data, err := document.Read(s, o.file)
+	file := cmp.Or(o.file, o.runai)
+	data, err := document.Read(s, file)
 	if err != nil {
 		return err
 	}
-	r, err := readPolicy(o.file, data)
+	if o.runai != "" {
+		if data, err = fromRunai(s, file, data); err != nil {
+			return err
+		}
+	}
+	r, err := readPolicy(file, data)
 	if err != nil {
 		return err
 	}
@@ -109,7 +118,7 @@ func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create
 		p, err = c.Policies.Set(cmd.Context(), r.Scope, r.For, r.PolicySpec, o.dry)
 	}
 	if err != nil {
-		return placedPolicy(err, o.file)
+		return placedPolicy(err, file)
 	}
 	if shown, err := s.Brief(p, p.For); shown {
 		return err
@@ -128,6 +137,25 @@ func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create
 		}
 	}
 	return nil
+}
+
+// fromRunai makes a policy of one of Run:ai, and says what became of every field.
+func fromRunai(s *session.Session, file string, data []byte) ([]byte, error) {
+	tree, notes, err := runaipolicy.Read(data)
+	if err != nil {
+		return nil, notAPolicy(file, err, "it is the YAML of a policy, with defaults and rules")
+	}
+	for _, n := range notes {
+		s.Say("%s", n)
+	}
+	return json.Marshal(tree)
+}
+
+func notAPolicy(file string, err error, hint string) error {
+	text := strings.TrimPrefix(strings.SplitN(err.Error(), "\n", 2)[0], "json: ")
+	return &session.Failure{Code: session.ExitUsage, File: file, Problem: &api.Problem{
+		Title: "Wrong file", Code: "invalid", Detail: text, Errors: []api.FieldProblem{{Problem: text, Hint: hint}},
+	}}
 }
 
 // isFor refuses what no policy is for.
@@ -157,11 +185,7 @@ func readPolicy(file string, data []byte) (policyRecord, error) {
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		text := strings.TrimPrefix(strings.SplitN(err.Error(), "\n", 2)[0], "json: ")
-		return r, &session.Failure{Code: session.ExitUsage, File: file, Problem: &api.Problem{
-			Title: "Wrong file", Code: "invalid", Detail: text,
-			Errors: []api.FieldProblem{{Problem: text, Hint: "it is a mapping with scope, for, description, defaults, rules and impose"}},
-		}}
+		return r, notAPolicy(file, err, "it is a mapping with scope, for, description, defaults, rules and impose")
 	}
 	return r, nil
 }
