@@ -42,9 +42,9 @@ rules:
 	g.until(rule("env") + `?.innerText.includes('PROXY') && ` + rule("env") + `.innerText.includes('locked at http://proxy')`)
 	g.until(rule("patience") + `.innerText.includes('1m to 10m')`)
 	// What is against it stands at its field, and what is right is submitted with the rest filled in.
-	g.rewrite("yaml", "name: filled\ncommand: echo $PROXY\nresources: {cpu: 5}\n")
+	g.rewrite("yaml", "name: filled\ncommand: echo $PROXY; sleep 1000\nresources: {cpu: 5}\n")
 	g.until(`document.querySelector('[data-path="resources.cpu"] .field-bad')?.innerText.includes('the policy for training of project default')`)
-	g.rewrite("yaml", "name: filled\ncommand: echo $PROXY\nresources: {cpu: 0.1}\n")
+	g.rewrite("yaml", "name: filled\ncommand: echo $PROXY; sleep 1000\nresources: {cpu: 0.1}\n")
 	g.until(planned + ` && !document.querySelector('[data-path="resources.cpu"] .field-bad')`)
 	g.clickText(".page-actions button", "Submit")
 	g.until(`location.pathname.endsWith('/ui/workloads/default/filled')`)
