@@ -604,6 +604,8 @@ func TestTheAuditLogTellsWhoDidWhat(t *testing.T) {
 	r.as("ann", "POST", "/v1/pools", `{"name":"p"}`)
 	r.as("olaf", "POST", "/v1/pools", `{"name":"p","selector":{"a":"b"}}`)
 	r.as("olaf", "PATCH", "/v1/projects/vision", `{"maxRunning":3}`)
+	r.as("olaf", "PUT", "/v1/projects/vision/policies/training", `{"defaults":{"env":{"PASSWORD":"hunter2"}},"rules":{"resources.gpu.count":{"max":8}}}`)
+	r.as("ann", "PUT", "/v1/projects/vision/policies/training", `{}`)
 	r.as("ann", "GET", "/v1/projects/vision/workloads/a/exec?command=cat&command=hunter2", ``)
 	r.as("", "POST", "/v1/session", `{"token":"mst_hunter2"}`)
 	status, text := r.as("olaf", "GET", "/v1/audit?limit=1000", "")
@@ -619,6 +621,8 @@ func TestTheAuditLogTellsWhoDidWhat(t *testing.T) {
 		{"user:ann", "done", "POST /v1/projects/{project}/workloads/{target}", "trainings", `"phase":"`},
 		{"user:ann", "refused", "POST /v1/pools", "pools", ""},
 		{"user:olaf", "done", "PATCH /v1/projects/{name}", "projects", `"maxRunning":3`},
+		{"user:olaf", "done", "PUT /v1/projects/{project}/policies/{name}", "policies", `"defaults":["env.PASSWORD"],"rules":{"resources.gpu.count":{"max":8}}`},
+		{"user:ann", "refused", "PUT /v1/projects/{project}/policies/{name}", "policies", ""},
 		{"user:ann", "done", "GET /v1/projects/{project}/workloads/{name}/exec", "trainings", ""},
 		{"anonymous", "refused", "POST /v1/session", "", ""},
 	} {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/audit"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/rbac"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -258,8 +260,44 @@ func (r *record) changes(tx *Tx) []core.AuditChange {
 	out = append(out, differing("license", r.org.Licenses, tx.Org.Licenses, tx.State.licenses, func(l core.License) any { return l })...)
 	out = append(out, differing("reservation", r.org.Reservations, tx.Org.Reservations, tx.State.Reserved, func(x core.Reservation) any { return x })...)
 	out = append(out, differing("node", r.org.Nodes, tx.Org.Nodes, tx.State.Settings, func(n core.NodeSetting) any { return n })...)
+	committed := map[string]core.Template{}
+	for id, p := range tx.State.Policies {
+		committed[nameOfPolicy(id)] = p.Template
+	}
+	out = append(out, differing("policy", byName(r.org.Policies), byName(tx.Org.Policies), committed, func(t core.Template) any { return policyText(&t) })...)
 	out = append(out, r.access.changes(tx)...)
 	return append(out, r.assets(tx)...)
+}
+
+func nameOfPolicy(id policy.ID) string { return string(id.Scope) + "/" + id.For }
+
+func byName(of map[policy.ID]*core.Template) map[string]*core.Template {
+	out := map[string]*core.Template{}
+	for id, t := range of {
+		out[nameOfPolicy(id)] = t
+	}
+	return out
+}
+
+// policyText is what the audit log says of a policy: of defaults which fields they are,
+// since environments hold what nobody else is to read.
+func policyText(t *core.Template) any {
+	out := struct {
+		Version  int             `json:"version"`
+		Defaults []string        `json:"defaults,omitempty"`
+		Rules    json.RawMessage `json:"rules,omitempty"`
+		Impose   json.RawMessage `json:"impose,omitempty"`
+	}{Version: t.Last().Number}
+	var says struct {
+		Defaults *spec.Document
+		Rules    json.RawMessage
+		Impose   json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(t.Last().Document), &says); err == nil {
+		out.Rules, out.Impose = says.Rules, says.Impose
+		out.Defaults = slices.Sorted(maps.Keys(spec.FieldsOf(says.Defaults)))
+	}
+	return out
 }
 
 // differing are the records of a sort that a draft has changed since, each as it was
