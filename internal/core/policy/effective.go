@@ -57,6 +57,9 @@ func Merge(kind lifecycle.Kind, nearest []Sourced) *Effective {
 				continue
 			}
 			e.rules = append(e.rules, bound{r, p.Source})
+			if m := ofMaster(r); m != nil && kind.Ranked() && p.rule(m.Path) == nil {
+				e.rules = append(e.rules, bound{m, p.Source})
+			}
 		}
 	}
 	slices.SortStableFunc(e.rules, func(a, b bound) int { return strings.Compare(a.Path, b.Path) })
@@ -70,6 +73,21 @@ func Merge(kind lifecycle.Kind, nearest []Sourced) *Effective {
 	e.usual.Kind = kind
 	e.usual.Defaults()
 	return e
+}
+
+// ofMaster is what a rule for resources demands of a master that has its own: the same
+// bounds; nil: nothing.
+func ofMaster(r *Rule) *Rule {
+	if !strings.HasPrefix(r.Path, "resources.") {
+		return nil
+	}
+	path := "master." + r.Path
+	f, key, err := spec.FieldAt(path)
+	if err != nil {
+		return nil
+	}
+	c := r.Checks
+	return &Rule{Path: path, place: place{field: f, key: key}, Checks: Checks{Min: c.Min, Max: c.Max, Step: c.Step, Options: c.Options}}
 }
 
 // None reports whether nothing is said.

@@ -212,14 +212,19 @@ func canonicalKey(f *schema.Field, key string) string {
 	return key
 }
 
-// itemsOf are the items of a map or list by their keys.
+// itemsOf are the items of a map or list by their keys; of a list, the second of a key
+// with #2 behind it, and so on: none hides another.
 func itemsOf(f *schema.Field, v reflect.Value) map[string]reflect.Value {
 	out := map[string]reflect.Value{}
 	switch {
 	case !v.IsValid():
 	case f.Kind == schema.List:
 		for i := range v.Len() {
-			out[keyOf(f, v.Index(i))] = v.Index(i)
+			key := keyOf(f, v.Index(i))
+			for n, first := 2, key; out[key].IsValid(); n++ {
+				key = first + "#" + strconv.Itoa(n)
+			}
+			out[key] = v.Index(i)
 		}
 	default:
 		for it := v.MapRange(); it.Next(); {

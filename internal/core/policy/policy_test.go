@@ -172,6 +172,34 @@ rules:
 	}
 }
 
+// TestNoItemHidesBehindAnother of the same key.
+func TestNoItemHidesBehindAnother(t *testing.T) {
+	t.Parallel()
+	e := effective(t, "defaults: {tolerations: [{key: a, value: x}]}\nrules: {tolerations: {instances: {canAdd: false, locked: [a]}, attributes: {value: {options: [x, y]}}}}")
+	_, err := e.Apply(said(t, "command: ls\ntolerations: [{key: a, value: z}, {key: a, value: x}]"))
+	if got := lines(err); !strings.Contains(got, `"z" is none of the options`) {
+		t.Errorf("%s", got)
+	}
+	_, err = e.Apply(said(t, "command: ls\ntolerations: [{key: a, value: x}, {key: a, value: y}]"))
+	if got := lines(err); !strings.Contains(got, "tolerations.a#2: is added") {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestWhatBoundsTasksBoundsAMasterOfItsOwn(t *testing.T) {
+	t.Parallel()
+	e := Merge(lifecycle.Distributed, []Sourced{at("vision", All, parsed(t, All, "rules: {resources.gpu.count: {max: 4}, resources.extended.nic: {max: 1}}"))})
+	_, err := e.Apply(said(t, "kind: distributed\ncommand: ls\nworkers: 2\nmaster: {resources: {gpu: 8, extended: {nic: 2}}}"))
+	for _, want := range []string{"master.resources.gpu.count: 8 is more than 4", "master.resources.extended.nic: 2 is more than 1"} {
+		if !strings.Contains(lines(err), want) {
+			t.Errorf("%v lacks %s", err, want)
+		}
+	}
+	if _, err := e.Apply(said(t, "kind: distributed\ncommand: ls\nworkers: 2\nresources: {gpu: 4}")); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTheNearestDefaultHoldsAndRulesAddUp(t *testing.T) {
 	t.Parallel()
 	e := Merge(lifecycle.Training, []Sourced{
