@@ -46,7 +46,7 @@ func SignIn(address, back, name, password string) (*url.URL, error) {
 		return nil, err
 	case back != "" && came == nil:
 		return nil, fmt.Errorf("%s answered %s: %s", at, resp.Status, text)
-	case back == "" && !strings.Contains(string(text), "you are signed in"):
+	case back == "" && !strings.Contains(string(text), "you are signed in") && !strings.Contains(string(text), "goes on in the terminal"):
 		return nil, errors.New(string(text))
 	}
 	return came, nil
