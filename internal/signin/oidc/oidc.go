@@ -199,15 +199,15 @@ func (p *Provider) Finish(ctx context.Context, a signin.Attempt, code string) (c
 
 // exchanged is what an error of the token endpoint means.
 func (p *Provider) exchanged(err error) error {
-	var said *oauth2.RetrieveError
-	if !errors.As(err, &said) || said.ErrorCode == "" {
+	var answer *oauth2.RetrieveError
+	if !errors.As(err, &answer) || answer.ErrorCode == "" {
 		return p.down("who it is", err)
 	}
-	detail := said.ErrorCode
-	if said.ErrorDescription != "" {
-		detail += ": " + said.ErrorDescription
+	detail := answer.ErrorCode
+	if answer.ErrorDescription != "" {
+		detail += ": " + answer.ErrorDescription
 	}
-	switch said.ErrorCode {
+	switch answer.ErrorCode {
 	case "invalid_client", "unauthorized_client":
 		return &signin.Error{Down: true, Message: p.settings.Name + " does not know this server (" + shorten(detail) + ")", Hint: "an administrator looks at clientId and clientSecretFile in the settings of single sign-on"}
 	}

@@ -33,9 +33,9 @@ func (p *Provider) Poll(ctx context.Context, code string) (core.Profile, error) 
 	// An exchange is the same request but for what it is for.
 	t, err := c.Exchange(p.with(ctx), "", oauth2.SetAuthURLParam("grant_type", deviceGrant), oauth2.SetAuthURLParam("device_code", code), oauth2.SetAuthURLParam("code", ""))
 	if err != nil {
-		var said *oauth2.RetrieveError
-		if errors.As(err, &said) {
-			switch said.ErrorCode {
+		var answer *oauth2.RetrieveError
+		if errors.As(err, &answer) {
+			switch answer.ErrorCode {
 			case "authorization_pending":
 				return core.Profile{}, signin.ErrPending
 			case "slow_down":
