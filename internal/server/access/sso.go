@@ -286,6 +286,9 @@ func (s *Guard) signedOut(ctx context.Context) {
 	o := sub.origin
 	o.Verb = "sign-out"
 	if s.bySSO(sub) {
+		// With the session ends what goes on by it, this request too.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordFor)
+		defer cancel()
 		if err := s.rules.End(draft.WithOrigin(ctx, &o), sub.token); err == nil {
 			return
 		}
