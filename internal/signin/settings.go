@@ -1,10 +1,12 @@
 package signin
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"time"
@@ -16,7 +18,7 @@ import (
 
 // Settings are what the file says that --sso names.
 type Settings struct {
-	Session spec.Duration `json:"session" doc:"How long one stays signed in; then the provider is asked again." default:"12h" min:"1m" max:"30d"`
+	Session spec.Duration `json:"session" doc:"How long one stays signed in; then the provider is asked again." default:"12h"`
 	OIDC    *OIDC         `json:"oidc" doc:"An identity provider that speaks OpenID Connect."`
 }
 
@@ -37,8 +39,12 @@ type OIDC struct {
 
 var root = schema.New(reflect.TypeFor[Settings](), "Single sign-on: by whom people sign in.", schema.Vocabulary{})
 
-// Read reads settings. An error names the field and the line.
-func Read(data []byte) (*Settings, error) {
+// Read reads settings; files that they name by no whole path are below dir. An error
+// names the field and the line.
+func Read(data []byte, dir string) (*Settings, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, codec.Errors{{Problem: "the file is empty", Hint: "say by whom people sign in: docs/access.md has an example"}}
+	}
 	n, src, err := codec.ReadTree(data)
 	if err != nil {
 		return nil, err
@@ -47,6 +53,7 @@ func Read(data []byte) (*Settings, error) {
 	errs, zeros := root.Read(&n, src, false, reflect.ValueOf(s).Elem())
 	root.Fill(reflect.ValueOf(s).Elem(), func() string { return "" }, zeros)
 	if len(errs) == 0 {
+		s.below(dir)
 		errs = s.check()
 		for i := range errs {
 			errs[i].Line = src.LineOf(&n, errs[i].Path)
@@ -64,13 +71,34 @@ func ReadFile(path string) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Read(data)
+	return Read(data, filepath.Dir(path))
 }
+
+// below makes the paths of files whole.
+func (s *Settings) below(dir string) {
+	if s.OIDC == nil {
+		return
+	}
+	for _, path := range []*string{&s.OIDC.ClientSecretFile, &s.OIDC.CAFile} {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+}
+
+// How long a session may be.
+const (
+	shortest = time.Minute
+	longest  = 30 * 24 * time.Hour
+)
 
 // SessionLife is for how long a session is good.
 func (s *Settings) SessionLife() time.Duration { return s.Session.Std() }
 
 func (s *Settings) check() (errs codec.Errors) {
+	if life := s.SessionLife(); life < shortest || life > longest {
+		errs.Add(codec.FieldError{Path: "session", Problem: s.Session.String() + " is not how long a session can be", Hint: "write one from 1m to 30d, like 12h"})
+	}
 	if s.OIDC == nil {
 		errs.Add(codec.FieldError{Path: "oidc", Problem: "is missing", Hint: "say by whom people sign in: docs/access.md has an example"})
 		return errs
