@@ -2,7 +2,8 @@ package api
 
 // SignInWays is how one can sign in beside a token.
 type SignInWays struct {
-	Provider string `json:"provider,omitempty" doc:"What the identity provider is called; absent: there is none"`
+	Provider  string `json:"provider,omitempty" doc:"What the identity provider is called; absent: there is none"`
+	Directory string `json:"directory,omitempty" doc:"What the directory is called that knows people's passwords; absent: there is none"`
 }
 
 // NewSignIn begins to sign in at the identity provider.
@@ -29,12 +30,16 @@ type StartedDevice struct {
 }
 
 // SignInAnswer is what an identity provider has answered: of a sign-in in a browser its
-// flow, and code and state as they came back; or a device.
+// flow, and code and state as they came back; or a device. Or it is what a directory is
+// asked: a name and a password.
 type SignInAnswer struct {
 	Flow   string `json:"flow,omitempty" maxLength:"4000"`
 	Code   string `json:"code,omitempty" maxLength:"8000"`
 	State  string `json:"state,omitempty" maxLength:"1000"`
 	Device string `json:"device,omitempty" maxLength:"8000"`
+	// By the directory.
+	User     string `json:"user,omitempty" maxLength:"200"`
+	Password string `json:"password,omitempty" maxLength:"1000"`
 }
 
 // SignedIn is a session for a program, or that there is none yet.

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec/codec"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/signin"
+	"github.com/musterhq/muster/internal/signin/ldap"
 	"github.com/musterhq/muster/internal/signin/oidc"
 )
 
@@ -32,11 +33,23 @@ func ssoOf(o cli.ServerOptions, log *slog.Logger) (sso *access.SSO, run func(con
 		}
 		return nil, nil, precondition(fmt.Sprintf("--sso %s: %v", o.SSO, err), hint)
 	}
+	sso, run = &access.SSO{Session: s.SessionLife()}, func(context.Context) {}
+	if s.LDAP != nil {
+		d, err := ldap.New(*s.LDAP)
+		if err != nil {
+			return nil, nil, precondition(fmt.Sprintf("--sso %s: %v", o.SSO, err), "mend the file")
+		}
+		sso.Directory = d
+	}
+	if s.OIDC == nil {
+		return sso, run, nil
+	}
 	p, err := oidc.New(*s.OIDC, time.Now)
 	if err != nil {
 		return nil, nil, precondition(fmt.Sprintf("--sso %s: %v", o.SSO, err), "mend the file")
 	}
-	return &access.SSO{Provider: p, Session: s.SessionLife()}, func(ctx context.Context) {
+	sso.Provider = p
+	return sso, func(ctx context.Context) {
 		if err := p.Reach(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("nobody can sign in by single sign-on at present", "err", err)
 		}

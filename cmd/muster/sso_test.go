@@ -3,12 +3,14 @@ package main
 import (
 	"net"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/musterhq/muster/internal/testing/ldaptest"
 	"github.com/musterhq/muster/internal/testing/oidctest"
 )
 
@@ -27,10 +29,7 @@ func oidcprovider(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(p.Close)
 	ts.Setenv("ISSUER", p.URL)
 	ts.Setenv("SECRET", oidctest.Secret)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	ts.Setenv("FREE", l.Addr().String())
-	ts.Check(l.Close())
+	freePortFor(ts)
 }
 
 // opened is the last address that a command asked somebody to open.
@@ -53,4 +52,35 @@ func signsin(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("nobody was asked to open an address:\n%s", text)
 		}
 	}
+}
+
+// directory starts a directory on loopback (LDAP), in which ann, of the groups vision and
+// staff, has the password "pw of ann". The settings of single sign-on are in sso.yaml.
+func directory(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: directory")
+	}
+	d, err := ldaptest.Start(ts.Getenv("WORK"))
+	ts.Check(err)
+	ts.Defer(d.Close)
+	ts.Check(os.WriteFile(ts.MkAbs("bind"), []byte(ldaptest.Password), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("sso.yaml"), []byte("ldap:\n  url: "+d.TLS+"\n  caFile: "+d.CAFile+"\n  bindDN: "+ldaptest.BindDN+"\n  bindPasswordFile: bind\n  users: "+ldaptest.Users+"\n"), 0o600))
+	freePortFor(ts)
+}
+
+// freePortFor sets $FREE to a HOST:PORT on which nothing listens.
+func freePortFor(ts *testscript.TestScript) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv("FREE", l.Addr().String())
+	ts.Check(l.Close())
+}
+
+// hasDirectory reports whether there is a program for one.
+func hasDirectory() bool {
+	_, err := exec.LookPath("slapd")
+	if err != nil {
+		_, err = exec.LookPath("/usr/sbin/slapd")
+	}
+	return err == nil
 }

@@ -36,6 +36,8 @@ func (s *says) set(who core.Profile, err error) {
 
 func (s *says) Name() string { return "Acme" }
 
+func (s *says) Issuer() string { return issuer }
+
 func (s *says) Begin(_ context.Context, a signin.Attempt) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

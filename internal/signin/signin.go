@@ -14,6 +14,8 @@ import (
 type Provider interface {
 	// Name is what it is called on the sign-in page.
 	Name() string
+	// Issuer is what profiles name it by.
+	Issuer() string
 	// Begin is the address at which a browser signs in, to come back to the attempt's
 	// redirect with a code.
 	Begin(ctx context.Context, a Attempt) (address string, err error)
@@ -27,6 +29,14 @@ type Provider interface {
 	// SignOut is the address at which a browser ends its session at the provider;
 	// empty: there is none.
 	SignOut() string
+}
+
+// Directory proves who somebody is, by a password that they type here.
+type Directory interface {
+	// Name is what it is called on the sign-in page.
+	Name() string
+	// Check asks whether a password is that of a name.
+	Check(ctx context.Context, name, password string) (core.Profile, error)
 }
 
 // Attempt is one sign-in by a browser. Its secrets are made by the server, and only the

@@ -19,7 +19,7 @@ import (
 
 // NewLogin makes the command login.
 func NewLogin(s *session.Session) *cobra.Command {
-	var file string
+	var file, name, password string
 	var sso, browser bool
 	cmd := &cobra.Command{
 		Use: "login [flags]", Short: "Sign in to a server with a token, or by its identity provider",
@@ -32,17 +32,32 @@ socket knows who asks.
 With --sso one signs in at the identity provider that the server knows: a link and a
 code are printed, for a browser here or elsewhere, and what is kept is good for as
 long as a session there (12 hours unless the server says otherwise). With --browser
-the browser has to be on this machine, and no code is typed.`,
+the browser has to be on this machine, and no code is typed. With --user NAME one signs
+in by a password, where the server knows a directory (LDAP).`,
 		Example: "  muster login --server https://muster.acme.com --sso\n  muster login --server https://muster.acme.com --token-file token.txt",
 		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if sso || browser {
-				if file != "" {
-					return session.UsageError("--sso and --token-file are two ways to sign in", "choose one")
+			ways := 0
+			for _, given := range []bool{sso || browser, file != "", name != "" || password != ""} {
+				if given {
+					ways++
 				}
+			}
+			switch {
+			case ways > 1:
+				return session.UsageError("--sso, --user and --token-file are different ways to sign in", "choose one")
+			case password != "" && name == "":
+				return session.NeedsFlagError("whose password it is", "--user NAME")
+			case name != "":
+				return signInByPassword(cmd.Context(), s, name, password)
+			case sso || browser:
 				return signIn(cmd.Context(), s, browser)
 			}
-			token, err := readToken(cmd.Context(), s, file)
+			token, err := readHidden(cmd.Context(), s, "Token: ", "the token", "--token-file", file)
+			token = strings.TrimSpace(token)
+			if err == nil && (token == "" || strings.ContainsAny(token, " \t\n")) {
+				err = session.UsageError("what was given is not a token", "a token is one word; muster token create makes one")
+			}
 			if err != nil {
 				return err
 			}
@@ -51,19 +66,23 @@ the browser has to be on this machine, and no code is typed.`,
 	}
 	cmd.Flags().StringVar(&file, "token-file", "", "file with the token; '-': standard input; without it, it is asked for")
 	cmd.Flags().BoolVar(&sso, "sso", false, "sign in by the server's identity provider")
+	cmd.Flags().StringVar(&name, "user", "", "sign in by the server's directory (LDAP), as this user, with a password")
+	cmd.Flags().StringVar(&password, "password-file", "", "file with the password of --user; '-': standard input; without it, it is asked for")
 	cmd.Flags().BoolVar(&browser, "browser", false, "sign in by the server's identity provider, in a browser on this machine")
 	return cmd
 }
 
-func readToken(ctx context.Context, s *session.Session, file string) (string, error) {
+// readHidden reads what nobody is to see: from the file that a flag names, or as it is
+// typed.
+func readHidden(ctx context.Context, s *session.Session, prompt, what, flag, file string) (string, error) {
 	var data []byte
 	var err error
 	switch file {
 	case "":
 		if !s.IO.InTerminal {
-			return "", session.NeedsFlagError("the token", "--token-file FILE, or - for standard input")
+			return "", session.NeedsFlagError(what, flag+" FILE, or - for standard input")
 		}
-		data, err = s.AskHidden(ctx, "Token: ")
+		data, err = s.AskHidden(ctx, prompt)
 	case "-":
 		data, err = io.ReadAll(io.LimitReader(s.IO.In, 4096))
 	default:
@@ -72,11 +91,7 @@ func readToken(ctx context.Context, s *session.Session, file string) (string, er
 	if err != nil {
 		return "", err
 	}
-	token := string(bytes.TrimSpace(data))
-	if token == "" || strings.ContainsAny(token, " \t\n") {
-		return "", session.UsageError("what was given is not a token", "a token is one word; muster token create makes one")
-	}
-	return token, nil
+	return string(bytes.TrimRight(data, "\r\n")), nil
 }
 
 func login(ctx context.Context, s *session.Session, token string) error {

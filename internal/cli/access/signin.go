@@ -15,6 +15,31 @@ import (
 
 // signIn signs in by the server's identity provider, and keeps the token of the session.
 func signIn(ctx context.Context, s *session.Session, here bool) error {
+	return enter(ctx, s, func(c *client.Client) (*api.MadeToken, error) {
+		if here {
+			return signInHere(ctx, s, c)
+		}
+		return signInAnywhere(ctx, s, c)
+	})
+}
+
+// signInByPassword signs in by the server's directory.
+func signInByPassword(ctx context.Context, s *session.Session, name, file string) error {
+	password, err := readHidden(ctx, s, "Password of "+name+": ", "the password", "--password-file", file)
+	if err != nil {
+		return err
+	}
+	return enter(ctx, s, func(c *client.Client) (*api.MadeToken, error) {
+		in, err := c.Access.SignIn(ctx, api.SignInAnswer{User: name, Password: password})
+		if err != nil {
+			return nil, err
+		}
+		return in.Token, nil
+	})
+}
+
+// enter signs in by some way, and keeps the token of the session.
+func enter(ctx context.Context, s *session.Session, by func(*client.Client) (*api.MadeToken, error)) error {
 	c, err := s.Connect(ctx)
 	if err != nil {
 		return err
@@ -24,12 +49,7 @@ func signIn(ctx context.Context, s *session.Session, here bool) error {
 	if err != nil {
 		return err
 	}
-	var made *api.MadeToken
-	if here {
-		made, err = signInHere(ctx, s, bare)
-	} else {
-		made, err = signInAnywhere(ctx, s, bare)
-	}
+	made, err := by(bare)
 	if err != nil {
 		return err
 	}

@@ -196,8 +196,8 @@ func (s *Guard) Register(a huma.API) {
 		out := &whoOutput{api.Session{User: User(ctx), By: "token", Version: s.version}}
 		if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 			out.Body.By, out.Body.ExpiresAt = "browser", wire.At(v.until)
-			if sub := subjectOf(ctx); s.sso != nil && s.bySSO(sub) {
-				out.Body.SignOut = s.sso.Provider.SignOut()
+			if p := s.provider(); p != nil && s.provenBy(subjectOf(ctx)) == p.Issuer() {
+				out.Body.SignOut = p.SignOut()
 			}
 		} else if p, ok := ctx.Value(peerKey{}).(peer); ok && p.unix {
 			out.Body.By = "socket"

@@ -74,7 +74,9 @@ func (s *Guard) subject(r *http.Request, v *visit) (*subject, *api.Problem) {
 		sub.name, sub.token = c.Name, t.ID
 		s.uses.note(s, t.ID, s.clock())
 	case v != nil:
-		sub.name, sub.token, sub.owner = v.user, v.token, v.owner
+		if sub.name, sub.token, sub.owner = v.user, v.token, v.owner; v.token != "" {
+			s.uses.note(s, v.token, s.clock())
+		}
 	case p.unix && p.uid >= 0:
 		sub.name, sub.socket, sub.owner = userName(p.uid), true, s.owns(p)
 		if u, ok := s.rules.Rights().User(sub.name); ok && u.Kind != core.SubjectUser && !sub.owner {

@@ -24,8 +24,9 @@ import (
 
 // SSO is by whom people sign in, and for how long.
 type SSO struct {
-	Provider signin.Provider
-	Session  time.Duration
+	Provider  signin.Provider  // nil: none
+	Directory signin.Directory // nil: none
+	Session   time.Duration
 }
 
 const (
@@ -44,6 +45,7 @@ type sso struct {
 	clock  func() time.Time
 	asked  chan struct{}
 	begun  failures // devices, by address
+	names  failures // passwords that were wrong, by the name that was typed
 	mu     sync.Mutex
 	redeem map[string]time.Time // flows that have come back, until when they would be good
 }
@@ -169,6 +171,34 @@ func (s *sso) poll(ctx context.Context, device string) (core.Profile, error) {
 	return s.Provider.Poll(ctx, decoded(f[1]))
 }
 
+// proven is who has signed in, by which way an answer has come.
+func (s *sso) proven(ctx context.Context, in api.SignInAnswer, browser bool) (core.Profile, error) {
+	switch {
+	case in.User != "" && s.Directory != nil:
+		return s.check(ctx, in.User, in.Password)
+	case s.Provider == nil:
+		return core.Profile{}, errFlow
+	case in.Device != "" && !browser:
+		return s.poll(ctx, in.Device)
+	}
+	return s.finish(ctx, in)
+}
+
+// check is who has typed a password. Those of one name can be tried no more often than
+// from one address, wherever they come from.
+func (s *sso) check(ctx context.Context, name, password string) (core.Profile, error) {
+	key := strings.ToLower(name)
+	if wait := s.names.locked(key, s.clock()); wait > 0 {
+		return core.Profile{}, &signin.Error{Message: "too many wrong passwords were tried for this name", Hint: "try again in " + wait.Round(time.Second).String()}
+	}
+	who, err := s.Directory.Check(ctx, name, password)
+	var e *signin.Error
+	if errors.As(err, &e) && !e.Down {
+		s.names.add(key, s.clock())
+	}
+	return who, err
+}
+
 // redirects says what is wrong with an address that a provider is to send browsers back
 // to; empty: nothing. It is the page of the request's own server, or a program on the
 // machine that the browser is on (RFC 8252).
@@ -215,13 +245,7 @@ func (s *Guard) enter(ctx context.Context, in api.SignInAnswer, browser bool) (t
 	if p != nil {
 		return t, "", false, p
 	}
-	var who core.Profile
-	var err error
-	if in.Device != "" && !browser {
-		who, err = s.sso.poll(ctx, in.Device)
-	} else {
-		who, err = s.sso.finish(ctx, in)
-	}
+	who, err := s.sso.proven(ctx, in, browser)
 	done()
 	if errors.Is(err, signin.ErrPending) || errors.Is(err, signin.ErrSlowDown) {
 		return t, "", errors.Is(err, signin.ErrSlowDown), nil
@@ -229,7 +253,11 @@ func (s *Guard) enter(ctx context.Context, in api.SignInAnswer, browser bool) (t
 	if err != nil {
 		p := refusedSignIn(s, err)
 		if p.Status == http.StatusUnauthorized {
-			s.failed(ctx, sub, p.Detail)
+			why := p.Detail
+			if in.User != "" {
+				why = strconv.Quote(in.User) + ": " + why
+			}
+			s.failed(ctx, sub, why)
 		}
 		return t, "", false, p
 	}
@@ -263,7 +291,7 @@ func noSSO(enforced bool) *api.Problem {
 	if !enforced {
 		return problem.New(http.StatusConflict, "conflict", "access control is off: nobody signs in by an identity provider", "the owner of the server turns it on with muster access enable")
 	}
-	return problem.New(http.StatusUnprocessableEntity, "unsupported", "this server has no identity provider to sign in by", "its operator names one with muster server --sso FILE; sign in with a token: muster login")
+	return problem.New(http.StatusUnprocessableEntity, "unsupported", "this server has no such way to sign in", "its operator names one with muster server --sso FILE; sign in with a token: muster login")
 }
 
 // answered lets a browser in.
@@ -285,7 +313,7 @@ func (s *Guard) signedOut(ctx context.Context) {
 	}
 	o := sub.origin
 	o.Verb = "sign-out"
-	if s.bySSO(sub) {
+	if s.provenBy(sub) != "" {
 		// With the session ends what goes on by it, this request too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordFor)
 		defer cancel()
@@ -296,11 +324,20 @@ func (s *Guard) signedOut(ctx context.Context) {
 	s.write(ctx, o.Entry(core.AuditDone, ""))
 }
 
-// bySSO reports whether who asks has a session that an identity provider has proven.
-func (s *Guard) bySSO(sub *subject) bool {
+// provenBy is the issuer of the provider, or the directory, that has proven who asks for
+// their session; empty: none has.
+func (s *Guard) provenBy(sub *subject) string {
 	if sub == nil || sub.token == "" {
-		return false
+		return ""
 	}
-	t, ok := s.rules.Rights().Token(sub.token)
-	return ok && t.Provider != ""
+	t, _ := s.rules.Rights().Token(sub.token)
+	return t.Provider
+}
+
+// provider is the identity provider; nil: there is none.
+func (s *Guard) provider() signin.Provider {
+	if s.sso == nil {
+		return nil
+	}
+	return s.sso.Provider
 }

@@ -23,7 +23,12 @@ func (s *Guard) signInRoutes(a huma.API) {
 	}, func(ctx context.Context, _ *struct{}) (*struct{ Body api.SignInWays }, error) {
 		out := &struct{ Body api.SignInWays }{}
 		if s.sso != nil && s.enforced() {
-			out.Body.Provider = s.sso.Provider.Name()
+			if s.sso.Provider != nil {
+				out.Body.Provider = s.sso.Provider.Name()
+			}
+			if s.sso.Directory != nil {
+				out.Body.Directory = s.sso.Directory.Name()
+			}
 		}
 		return out, nil
 	})
@@ -104,7 +109,7 @@ func (s *Guard) signedIn(t core.Token, text string, slower bool) api.SignedIn {
 // too often.
 func (s *Guard) mayBegin(ctx context.Context) *api.Problem {
 	sub := subjectOf(ctx)
-	if sub == nil || s.sso == nil {
+	if sub == nil || s.provider() == nil {
 		return noSSO(sub != nil)
 	}
 	if wait := s.failures.locked(sub.origin.Address, s.clock()); wait > 0 {

@@ -69,6 +69,9 @@ func New(s signin.OIDC, clock func() time.Time) (*Provider, error) {
 // Name is what the provider is called on the sign-in page.
 func (p *Provider) Name() string { return p.settings.Name }
 
+// Issuer is the provider's URL.
+func (p *Provider) Issuer() string { return p.settings.Issuer }
+
 // discover is what the provider says of itself. What it has said before holds while it
 // cannot be asked.
 func (p *Provider) discover(ctx context.Context) (*endpoints, error) {

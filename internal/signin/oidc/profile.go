@@ -187,17 +187,7 @@ func (p *Provider) groups(claims map[string]json.RawMessage) ([]string, error) {
 		}
 		all = []string{one}
 	}
-	var out []string
-	for _, g := range all {
-		if mapped, ok := p.settings.Groups[g]; ok {
-			out = append(out, mapped)
-			continue
-		}
-		if name, ok := strings.CutPrefix(g, p.settings.GroupPrefix); ok {
-			out = append(out, name)
-		}
-	}
-	return out, nil
+	return signin.Called(all, p.settings.Groups, p.settings.GroupPrefix), nil
 }
 
 // text is a claim that has to be a text where it is there.

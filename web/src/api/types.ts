@@ -1778,10 +1778,14 @@ export interface SignInAnswer {
   code?: string
   device?: string
   flow?: string
+  password?: string
   state?: string
+  user?: string
 }
 
 export interface SignInWays {
+  /** What the directory is called that knows people's passwords; absent: there is none */
+  directory?: string
   /** What the identity provider is called; absent: there is none */
   provider?: string
 }

@@ -8,12 +8,12 @@ const kept = 'muster.sign-in'
 
 interface Begun { flow: string; state: string; search: string }
 
-/** What the identity provider is called; empty where there is none. */
-export async function provider(): Promise<string> {
+/** How one can sign in beside a token. */
+export async function ways(): Promise<SignInWays> {
   try {
-    return ((await (await request('v1/sign-in')).json()) as SignInWays).provider ?? ''
+    return (await (await request('v1/sign-in')).json()) as SignInWays
   } catch {
-    return '' // one can still show a token
+    return {} // one can still show a token
   }
 }
 

@@ -752,6 +752,8 @@ export const en = {
   $onTheServersMachineRunCode: 'On the server’s machine, run {code} and open the link it prints. Or enter the server’s token:',
   $signInWithProvider: 'Sign in with {provider}',
   $orRunCode: 'Or enter a token, or run {code} on the server’s machine and open the link it prints:',
+  $signInUser: 'User name',
+  $signInPassword: 'Password',
   $signInNotBegunHere: 'The sign-in was not begun in this tab',
   $signInAgain: 'sign in again',
   $token: 'Token',
