@@ -47,8 +47,8 @@ export function Login() {
       setBusy(false)
     }
   }
-  useEffect(() => void ways().then(setBy), [])
   useEffect(() => {
+    void ways().then(setBy)
     const answer = comeBack()
     if (answer instanceof ApiError) setError(answer)
     else if (answer) void submit({ answer })

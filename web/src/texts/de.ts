@@ -753,6 +753,7 @@ export const de: Texts = {
   $onTheServersMachineRunCode: 'Auf der Maschine des Servers {code} ausführen und den ausgegebenen Link öffnen. Oder das Token des Servers eingeben:',
   $signInWithProvider: 'Anmelden mit {provider}',
   $orRunCode: 'Oder ein Token eingeben, oder auf der Maschine des Servers {code} ausführen und den ausgegebenen Link öffnen:',
+  $noRoleOfYours: 'Keine Ihrer Rollen erlaubt hier {permission}',
   $signInUser: 'Benutzername',
   $signInPassword: 'Passwort',
   $signInNotBegunHere: 'Die Anmeldung wurde nicht in diesem Tab begonnen',

@@ -752,6 +752,7 @@ export const en = {
   $onTheServersMachineRunCode: 'On the server’s machine, run {code} and open the link it prints. Or enter the server’s token:',
   $signInWithProvider: 'Sign in with {provider}',
   $orRunCode: 'Or enter a token, or run {code} on the server’s machine and open the link it prints:',
+  $noRoleOfYours: 'No role of yours allows {permission} here',
   $signInUser: 'User name',
   $signInPassword: 'Password',
   $signInNotBegunHere: 'The sign-in was not begun in this tab',
