@@ -21,6 +21,16 @@ type User struct {
 	Note      string   `json:"note,omitempty"`
 	CreatedAt Time     `json:"createdAt"`
 	CreatedBy string   `json:"createdBy,omitempty"`
+	Account   *Account `json:"account,omitempty" doc:"Theirs at an identity provider; absent: they do not sign in by one"`
+}
+
+// Account is what a user is at an identity provider. One without a subject waits for
+// the first whom the provider calls by the user's name.
+type Account struct {
+	Provider string   `json:"provider,omitempty" doc:"URL of the identity provider"`
+	Subject  string   `json:"subject,omitempty" doc:"What it calls the account"`
+	Groups   []string `json:"groups,omitempty" doc:"That it said they are in when they signed in last"`
+	SeenAt   *Time    `json:"seenAt,omitempty" doc:"When they signed in last"`
 }
 
 // NewUser is a user or service account to be made.
@@ -28,6 +38,7 @@ type NewUser struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`
 	Note   string   `json:"note,omitempty"`
+	SSO    bool     `json:"sso,omitempty" doc:"The first whom the identity provider calls by this name is let in as this user"`
 }
 
 // UserChange changes a user or service account; what is left out stays.
@@ -35,6 +46,7 @@ type UserChange struct {
 	Groups   *[]string `json:"groups,omitempty"`
 	Disabled *bool     `json:"disabled,omitempty"`
 	Note     *string   `json:"note,omitempty"`
+	SSO      *bool     `json:"sso,omitempty" doc:"true: the next whom the identity provider calls by this name is let in as this user, and no account that was before; false: nobody is. Sessions end"`
 }
 
 // UserList is every user, or every service account, by name.
@@ -100,6 +112,8 @@ type Token struct {
 	ExpiresAt   *Time    `json:"expiresAt,omitempty" doc:"Absent: never"`
 	UsedAt      *Time    `json:"usedAt,omitempty" doc:"When it was shown last, to within five minutes"`
 	Expired     bool     `json:"expired,omitempty"`
+	Provider    string   `json:"provider,omitempty" doc:"URL of the identity provider by which its user signed in: the token is a session. Absent: it was made"`
+	Browser     bool     `json:"browser,omitempty" doc:"The session is a browser's"`
 }
 
 // NewToken is a token to be made.
@@ -133,6 +147,8 @@ type Identity struct {
 	Token         string       `json:"token,omitempty" doc:"Id of the token that was shown"`
 	Permissions   []string     `json:"permissions,omitempty" doc:"What that token allows at most"`
 	Scope         string       `json:"scope,omitempty" doc:"Where that token is good"`
+	Provider      string       `json:"provider,omitempty" doc:"URL of the identity provider by which they signed in"`
+	ExpiresAt     *Time        `json:"expiresAt,omitempty" doc:"Until when the token is good"`
 	Rules         []AccessRule `json:"rules" nullable:"false" doc:"By which they have roles"`
 }
 

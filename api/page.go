@@ -88,13 +88,15 @@ type Session struct {
 	By        string `json:"by" enum:"socket,token,browser"`
 	ExpiresAt *Time  `json:"expiresAt,omitempty" doc:"Of a browser's: it must log in again by then"`
 	Version   string `json:"version" doc:"Of the server"`
+	SignOut   string `json:"signOut,omitempty" doc:"URL at which the browser ends its session at the identity provider too"`
 }
 
-// Login lets a browser in: a code of POST /v1/session/codes, or the server's
-// token.
+// Login lets a browser in: a code of POST /v1/session/codes, a token, or what an
+// identity provider has answered.
 type Login struct {
-	Code  string `json:"code,omitempty" maxLength:"200"`
-	Token string `json:"token,omitempty" maxLength:"1000"`
+	Code   string        `json:"code,omitempty" maxLength:"200"`
+	Token  string        `json:"token,omitempty" maxLength:"1000"`
+	Answer *SignInAnswer `json:"answer,omitempty"`
 }
 
 // LoginCode is a code that lets one browser in, once.

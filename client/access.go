@@ -45,6 +45,28 @@ func (s AccessService) WhoAmI(ctx context.Context) (*api.Identity, error) {
 	return read[api.Identity](ctx, s.c, "/v1/auth/whoami", nil)
 }
 
+// SignInWays says how one can sign in beside a token.
+func (s AccessService) SignInWays(ctx context.Context) (*api.SignInWays, error) {
+	return read[api.SignInWays](ctx, s.c, "/v1/sign-in", nil)
+}
+
+// BeginSignIn begins to sign in at the identity provider, in a browser that comes back
+// to redirect.
+func (s AccessService) BeginSignIn(ctx context.Context, redirect string) (*api.StartedSignIn, error) {
+	return send[api.StartedSignIn](ctx, s.c, http.MethodPost, "/v1/sign-in", api.NewSignIn{Redirect: redirect}, false)
+}
+
+// BeginDevice begins to sign in at the identity provider, with a browser that may be
+// elsewhere.
+func (s AccessService) BeginDevice(ctx context.Context) (*api.StartedDevice, error) {
+	return send[api.StartedDevice](ctx, s.c, http.MethodPost, "/v1/sign-in/device", struct{}{}, false)
+}
+
+// SignIn takes what the identity provider has answered for a token.
+func (s AccessService) SignIn(ctx context.Context, a api.SignInAnswer) (*api.SignedIn, error) {
+	return send[api.SignedIn](ctx, s.c, http.MethodPost, "/v1/sign-in/token", a, false)
+}
+
 // Question is whether somebody may do something.
 type Question struct {
 	Verb, Noun string

@@ -61,10 +61,13 @@ func (s scripts) Run() int { return kubetest.Main(s.m) }
 //	                        see page_test.go
 //	gitserver               a git repository over https and ssh, see git_test.go
 //	mailserver FILE         a mail server at $SMTP, see mail_test.go
+//	oidcprovider            an identity provider at $ISSUER, see sso_test.go
+//	signsin FILE USER       somebody opens the address in FILE, and signs in
+//	directory               a directory (LDAP), see sso_test.go
 //	systemd                 a real systemd for the user, see systemd_test.go
 //	unitpid VARIABLE        the process of its muster.service
 //
-// and the conditions [root] and [systemd].
+// and the conditions [root], [systemd] and [slapd].
 func TestScripts(t *testing.T) {
 	quick := quickCommands(t)
 	testscript.Run(t, testscript.Params{
@@ -98,11 +101,14 @@ func TestScripts(t *testing.T) {
 			if cond == "systemd" {
 				return hasSystemd() == "", nil
 			}
+			if cond == "slapd" {
+				return hasDirectory(), nil
+			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
-			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "systemd": systemdUser, "unitpid": unitPid, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
+			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "oidcprovider": oidcprovider, "signsin": signsin, "directory": directory, "systemd": systemdUser, "unitpid": unitPid, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
 			"page": func(ts *testscript.TestScript, neg bool, args []string) { page(t, ts, neg, args) },
 		},
 	})

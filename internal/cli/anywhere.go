@@ -27,7 +27,7 @@ func (x *serverFlags) anywhere(f *pflag.FlagSet, env func(string) string) error 
 			return err
 		}
 	}
-	for _, name := range []string{"kubeconfig", "token-file", "smtp-password-file"} {
+	for _, name := range []string{"kubeconfig", "token-file", "smtp-password-file", "sso"} {
 		flag := f.Lookup(name)
 		if flag.Value.String() == "" {
 			continue

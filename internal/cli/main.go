@@ -60,6 +60,7 @@ type ServerOptions struct {
 	TokenFile                 string   // what whoever comes over TCP must show; empty: one of the server's own
 	Advertise                 string   // URL at which tasks elsewhere reach this server to report; empty: they do not
 	Hosts                     []string // names by which browsers may call this server
+	SSO                       string   // file with the settings of single sign-on; empty: there is none
 	Probes                    string   // HOST:PORT of health and metrics, for anyone; empty: none
 	// SMTPServer is the HOST:PORT that takes mail for notifications, from
 	// SMTPFrom; empty: none is sent. SMTPPlain lets it go unencrypted.

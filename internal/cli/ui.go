@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -47,28 +45,10 @@ func ui(ctx context.Context, s *session.Session, open bool) error {
 	if _, err := fmt.Fprintln(s.IO.Out, url); err != nil {
 		return err
 	}
-	if open && s.IO.OutTerminal && desktop(s) && browse(s, url) {
+	if open && s.IO.OutTerminal && s.Browse(url) {
 		s.Say("Opened in your browser. The link is good once, for two minutes")
 		return nil
 	}
 	s.Say("Open it in a browser. It is good once, for two minutes")
 	return nil
-}
-
-// desktop reports whether a browser would have a screen to be on.
-func desktop(s *session.Session) bool {
-	return runtime.GOOS == "darwin" || s.Env("DISPLAY") != "" || s.Env("WAYLAND_DISPLAY") != ""
-}
-
-func browse(s *session.Session, url string) bool {
-	program := "xdg-open"
-	if runtime.GOOS == "darwin" {
-		program = "open"
-	}
-	cmd := exec.Command(program, url)
-	if cmd.Start() != nil {
-		return false
-	}
-	go cmd.Wait() //nolint:errcheck // the browser is nobody's business
-	return true
 }

@@ -36,6 +36,25 @@ type User struct {
 	Note      string      `json:"note,omitempty"`
 	CreatedAt time.Time   `json:"createdAt,omitzero"`
 	CreatedBy string      `json:"createdBy,omitempty"`
+	// Account is theirs at an identity provider; nil: they do not sign in by one.
+	Account *Account `json:"account,omitempty"`
+}
+
+// Account is what a user is at an identity provider. One without a subject waits for
+// the first whom the provider calls by the user's name.
+type Account struct {
+	Provider string    `json:"provider,omitempty"` // its issuer
+	Subject  string    `json:"subject,omitempty"`  // what it calls the account, for ever
+	Groups   []string  `json:"groups,omitempty"`   // as of the last sign-in, beside those that the user is in here
+	SeenAt   time.Time `json:"seenAt,omitzero"`    // of the last sign-in
+}
+
+// Profile is what an identity provider says of somebody who has just signed in there.
+type Profile struct {
+	Provider string // its issuer
+	Subject  string // what it calls the account, for ever; names may change
+	Name     string
+	Groups   []string
 }
 
 // Subject is u as access rules name it.
@@ -92,6 +111,10 @@ type Token struct {
 	CreatedBy   string       `json:"createdBy,omitempty"`
 	ExpiresAt   time.Time    `json:"expiresAt,omitzero"` // zero: never
 	UsedAt      time.Time    `json:"usedAt,omitzero"`    // lately; zero: never
+	// Provider is by whom its user signed in to be given it: the token is a session,
+	// of a browser or of the command line. Empty: it was made.
+	Provider string `json:"provider,omitempty"`
+	Browser  bool   `json:"browser,omitempty"` // its text was given to nobody
 }
 
 // Limited reports whether a token allows less than all that its user may do.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,12 +14,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/engine/access"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server"
+	serveraccess "github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/store/sqlstore"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -101,4 +104,53 @@ func BenchmarkAuthorisation(b *testing.B) {
 		b.Fatal(err)
 	}
 	run("on", text)
+}
+
+// BenchmarkSignIn is a whole sign-in, from its beginning to a session that is durable,
+// but for what the provider does: with one user, and with 10,000.
+func BenchmarkSignIn(b *testing.B) {
+	for _, users := range []int{1, 10_000} {
+		b.Run(fmt.Sprint("users", users), func(b *testing.B) {
+			log := slog.New(slog.NewTextHandler(io.Discard, nil))
+			stored, err := sqlstore.Open(b.Context(), filepath.Join(b.TempDir(), "muster.db"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctl := controltest.Begin(b, control.Options{Deps: draft.Deps{Store: stored, Log: log, Images: true}}, fakebackend.New("fake", time.Now, []core.Node{fakebackend.Node("n", 1000, 1<<30, 1, "A100")}))
+			p := &says{}
+			s := server.New(server.Config{Control: ctl, Clock: time.Now, Log: log, Token: "secret", MAC: mac, SSO: &serveraccess.SSO{Provider: p, Session: time.Hour}})
+			if err := ctl.Apply(b.Context(), draft.Command[draft.Nothing](func(tx *draft.Tx) (draft.Nothing, error) {
+				for i := range users {
+					who := profile(fmt.Sprint("user-", i), "team")
+					draft.Put(&tx.Access.Users, who.Name, &core.User{Name: who.Name, Kind: core.SubjectUser, Account: &core.Account{Provider: who.Provider, Subject: who.Subject}})
+				}
+				return nil, nil
+			})); err != nil {
+				b.Fatal(err)
+			}
+			if err := ctl.Apply(b.Context(), access.Switch(true, "b")); err != nil {
+				b.Fatal(err)
+			}
+			ask := func(path, body string) string {
+				r := httptest.NewRequestWithContext(context.Background(), "POST", "http://localhost"+path, strings.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				if w.Code >= 300 {
+					b.Fatalf("%s: %d %s", path, w.Code, w.Body.String())
+				}
+				return w.Body.String()
+			}
+			n := 0
+			for b.Loop() {
+				p.set(profile(fmt.Sprint("user-", n%users), "team"), nil)
+				n++
+				var begun api.StartedSignIn
+				if err := json.Unmarshal([]byte(ask("/v1/sign-in", `{"redirect":"http://localhost/ui/login"}`)), &begun); err != nil {
+					b.Fatal(err)
+				}
+				ask("/v1/sign-in/token", fmt.Sprintf(`{"flow":%q,"state":%q,"code":"the code"}`, begun.Flow, begun.State))
+			}
+		})
+	}
 }

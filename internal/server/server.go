@@ -62,6 +62,8 @@ type Config struct {
 	// Hosts are names by which browsers may call the server, beside addresses and
 	// localhost.
 	Hosts []string
+	// SSO is by whom people sign in; nil: by tokens alone.
+	SSO *access.SSO
 }
 
 // Server serves the API.
@@ -89,7 +91,7 @@ func New(c Config) *Server {
 	}
 	s.guard = access.New(access.Config{
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
-		Rules: s.rules(),
+		Rules: s.rules(), SSO: c.SSO,
 	})
 	s.mux = s.guard.NewMux()
 	s.metrics = newMetrics(s)
@@ -154,6 +156,12 @@ func (s *Server) rules() access.Rules {
 		},
 		Used: func(ctx context.Context, at map[string]time.Time) error {
 			return s.Control.Apply(ctx, engineaccess.Used(at))
+		},
+		Enter: func(ctx context.Context, r engineaccess.SignIn) (core.Token, error) {
+			return control.Do(ctx, s.Control, engineaccess.Enter(r))
+		},
+		End: func(ctx context.Context, token string) error {
+			return s.Control.Apply(ctx, engineaccess.RevokeToken(token))
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -33,6 +35,7 @@ type world struct {
 	backend *fakebackend.Backend
 	http    *http.Client
 	tcp     string
+	ahead   atomic.Int64 // of the machine's clock the server's is, in nanoseconds
 }
 
 func newWorld(t *testing.T) *world {
@@ -42,11 +45,17 @@ func newWorld(t *testing.T) *world {
 
 func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 	t.Helper()
+	return newWorldWith(t, nil, nodes...)
+}
+
+// newWorldWith is newWorldOf with a provider by which people sign in.
+func newWorldWith(t *testing.T, sso *access.SSO, nodes ...core.Node) *world {
+	t.Helper()
 	w := &world{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log, Images: true}, SampleEvery: 50 * time.Millisecond}, w.backend)
 	w.server = server.New(server.Config{
-		Control: ctl, Clock: time.Now, Log: log, Token: "secret", MAC: mac,
+		Control: ctl, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, SSO: sso,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},
 	})
 	socket := filepath.Join(t.TempDir(), "s")

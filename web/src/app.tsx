@@ -2,9 +2,10 @@ import './app.css'
 import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { onExpired } from './api/client'
+import { lazy } from './lib/lazy'
 import { go, href, place } from './lib/router'
+import { learnRights } from './live/may'
 import { start } from './live/store'
-import { Login } from './shell/login'
 import { Shell } from './shell/shell'
 
 onExpired(() => {
@@ -12,6 +13,8 @@ onExpired(() => {
   const to = place.value.path + (place.value.query && '?' + place.value.query)
   location.assign(href('login') + (to ? '?to=' + encodeURIComponent(to) : ''))
 })
+
+const Login = lazy(() => import('./later').then((m) => m.Login))
 
 function App() {
   return place.value.path === 'login' ? <Login /> : <Shell />
@@ -21,5 +24,8 @@ effect(() => {
   if (place.value.path === '') go('workloads', true)
 })
 
-if (place.value.path !== 'login') start()
+if (place.value.path !== 'login') {
+  start()
+  void learnRights()
+}
 render(<App />, document.getElementById('app')!)

@@ -19,18 +19,45 @@ import (
 
 // NewLogin makes the command login.
 func NewLogin(s *session.Session) *cobra.Command {
-	var file string
+	var file, name, password string
+	var sso, browser bool
 	cmd := &cobra.Command{
-		Use: "login [flags]", Short: "Sign in to a server with a token, which is kept for it",
+		Use: "login [flags]", Short: "Sign in to a server with a token, or by its identity provider",
 		Long: `Signs in to the server that --server names, or the one that is found otherwise,
 with a token that muster token create has made, there or by an administrator. The
 token is kept in credentials.yaml beside the configuration file, for this server
 alone and readable by you alone. On a server's own machine nobody needs one: its
-socket knows who asks.`,
-		Example: "  muster login --server https://muster.acme.com\n  muster login --server https://muster.acme.com --token-file token.txt",
+socket knows who asks.
+
+With --sso one signs in at the identity provider that the server knows: a link and a
+code are printed, for a browser here or elsewhere, and what is kept is good for as
+long as a session there (12 hours unless the server says otherwise). With --browser
+the browser has to be on this machine, and no code is typed. With --user NAME one signs
+in by a password, where the server knows a directory (LDAP).`,
+		Example: "  muster login --server https://muster.acme.com --sso\n  muster login --server https://muster.acme.com --token-file token.txt",
 		Args:    session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			token, err := readToken(cmd.Context(), s, file)
+			ways := 0
+			for _, given := range []bool{sso || browser, file != "", name != "" || password != ""} {
+				if given {
+					ways++
+				}
+			}
+			switch {
+			case ways > 1:
+				return session.UsageError("--sso, --user and --token-file are different ways to sign in", "choose one")
+			case password != "" && name == "":
+				return session.NeedsFlagError("whose password it is", "--user NAME")
+			case name != "":
+				return signInByPassword(cmd.Context(), s, name, password)
+			case sso || browser:
+				return signIn(cmd.Context(), s, browser)
+			}
+			token, err := readHidden(cmd.Context(), s, "Token: ", "the token", "--token-file", file)
+			token = strings.TrimSpace(token)
+			if err == nil && (token == "" || strings.ContainsAny(token, " \t\n")) {
+				err = session.UsageError("what was given is not a token", "a token is one word; muster token create makes one")
+			}
 			if err != nil {
 				return err
 			}
@@ -38,18 +65,24 @@ socket knows who asks.`,
 		},
 	}
 	cmd.Flags().StringVar(&file, "token-file", "", "file with the token; '-': standard input; without it, it is asked for")
+	cmd.Flags().BoolVar(&sso, "sso", false, "sign in by the server's identity provider")
+	cmd.Flags().StringVar(&name, "user", "", "sign in by the server's directory (LDAP), as this user, with a password")
+	cmd.Flags().StringVar(&password, "password-file", "", "file with the password of --user; '-': standard input; without it, it is asked for")
+	cmd.Flags().BoolVar(&browser, "browser", false, "sign in by the server's identity provider, in a browser on this machine")
 	return cmd
 }
 
-func readToken(ctx context.Context, s *session.Session, file string) (string, error) {
+// readHidden reads what nobody is to see: from the file that a flag names, or as it is
+// typed.
+func readHidden(ctx context.Context, s *session.Session, prompt, what, flag, file string) (string, error) {
 	var data []byte
 	var err error
 	switch file {
 	case "":
 		if !s.IO.InTerminal {
-			return "", session.NeedsFlagError("the token", "--token-file FILE, or - for standard input")
+			return "", session.NeedsFlagError(what, flag+" FILE, or - for standard input")
 		}
-		data, err = s.AskHidden(ctx, "Token: ")
+		data, err = s.AskHidden(ctx, prompt)
 	case "-":
 		data, err = io.ReadAll(io.LimitReader(s.IO.In, 4096))
 	default:
@@ -58,11 +91,7 @@ func readToken(ctx context.Context, s *session.Session, file string) (string, er
 	if err != nil {
 		return "", err
 	}
-	token := string(bytes.TrimSpace(data))
-	if token == "" || strings.ContainsAny(token, " \t\n") {
-		return "", session.UsageError("what was given is not a token", "a token is one word; muster token create makes one")
-	}
-	return token, nil
+	return string(bytes.TrimRight(data, "\r\n")), nil
 }
 
 func login(ctx context.Context, s *session.Session, token string) error {
@@ -81,12 +110,7 @@ func login(ctx context.Context, s *session.Session, token string) error {
 	if !me.AccessControl || me.By != "token" {
 		return session.UsageError("access control is off there: the server knows no tokens of users", "set MUSTER_TOKEN to the content of the file 'token' of its data directory; on its machine none is needed")
 	}
-	all, err := s.Credentials()
-	if err != nil {
-		return err
-	}
-	all[c.Address()] = token
-	if err := s.KeepCredentials(all); err != nil {
+	if err := keep(s, c.Address(), token); err != nil {
 		return err
 	}
 	if shown, err := s.Brief(me, me.User); shown {
@@ -96,10 +120,20 @@ func login(ctx context.Context, s *session.Session, token string) error {
 	return nil
 }
 
+// keep keeps the token for a server at an address.
+func keep(s *session.Session, address, token string) error {
+	all, err := s.Credentials()
+	if err != nil {
+		return err
+	}
+	all[address] = token
+	return s.KeepCredentials(all)
+}
+
 // NewLogout makes the command logout.
 func NewLogout(s *session.Session) *cobra.Command {
 	return &cobra.Command{
-		Use: "logout", Short: "Forget the token that is kept for a server; it stays good until it is revoked", Example: "  muster logout --server https://muster.acme.com",
+		Use: "logout", Short: "Forget the token that is kept for a server: a session ends, a token stays good until it is revoked", Example: "  muster logout --server https://muster.acme.com",
 		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Connect(cmd.Context())
@@ -113,9 +147,20 @@ func NewLogout(s *session.Session) *cobra.Command {
 			if all[c.Address()] == "" {
 				return session.NotFoundError("no token is kept for "+c.Address(), "muster login keeps one")
 			}
+			ended := false
+			if me, err := c.Access.WhoAmI(cmd.Context()); err == nil && me.Provider != "" {
+				if err := c.Access.RevokeToken(cmd.Context(), me.Token); err != nil {
+					return err
+				}
+				ended = true
+			}
 			delete(all, c.Address())
 			if err := s.KeepCredentials(all); err != nil {
 				return err
+			}
+			if ended {
+				s.Say("signed out of %s", c.Address())
+				return nil
 			}
 			s.Say("the token for %s is forgotten here", c.Address())
 			return nil
@@ -213,7 +258,11 @@ func printIdentity(s *session.Session, me *api.Identity) error {
 	case me.Owner:
 		row("May:", "everything: the server is yours")
 	}
+	row("Signed in by:", me.Provider)
 	row("Token:", me.Token)
+	if me.ExpiresAt != nil {
+		row("Until:", s.Moments(session.TableFlags{}).Instant(session.TimeOf(*me.ExpiresAt)))
+	}
 	row("Of it:", strings.Join(me.Permissions, ", "))
 	if me.Scope != "" {
 		row("In:", scopeWord(me.Scope))

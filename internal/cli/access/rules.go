@@ -203,7 +203,7 @@ func tokenList(s *session.Session) *cobra.Command {
 	var t session.TableFlags
 	var user string
 	list := &cobra.Command{
-		Use: "list [flags]", Aliases: []string{"ls", "get"}, Short: "List your tokens, and everybody's where you may read those; never their text", Example: "  muster token list", Args: session.NoArgs,
+		Use: "list [flags]", Aliases: []string{"ls", "get"}, Short: "List your tokens and sessions, and everybody's where you may read those; never their text", Example: "  muster token list", Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := s.Connect(cmd.Context())
 			if err != nil {
@@ -243,7 +243,15 @@ func tokenList(s *session.Session) *cobra.Command {
 					}
 					return allows
 				}},
-				{Title: "NOTE", Cell: func(x api.Token) string { return printers.OrDash(x.Note) }},
+				{Title: "NOTE", Cell: func(x api.Token) string {
+					switch {
+					case x.Browser:
+						return "session of a browser"
+					case x.Provider != "":
+						return "session of the command line"
+					}
+					return printers.OrDash(x.Note)
+				}},
 			}})
 		},
 	}

@@ -94,7 +94,8 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 			return session.Print(s, t, session.Table[api.User]{Items: all.Items, Name: func(u api.User) string { return u.Name }, Body: all, Columns: []session.Column[api.User]{
 				{Title: "NAME", Cell: func(u api.User) string { return u.Name }},
 				{Title: "LET IN", Cell: func(u api.User) string { return map[bool]string{true: "no", false: "yes"}[u.Disabled] }},
-				{Title: "GROUPS", Cell: func(u api.User) string { return printers.OrDash(strings.Join(u.Groups, ", ")) }},
+				{Title: "GROUPS", Cell: func(u api.User) string { return printers.OrDash(strings.Join(groupsOf(u), ", ")) }},
+				{Title: "SSO", Cell: func(u api.User) string { return map[bool]string{true: "yes", false: "-"}[u.Account != nil] }},
 				{Title: "AGE", Cell: func(u api.User) string { return s.Moments(t).Ago(session.TimeOf(u.CreatedAt)) }},
 				{Title: "NOTE", Cell: func(u api.User) string { return printers.OrDash(u.Note) }},
 			}})
@@ -103,6 +104,7 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 	t.Register(list)
 	var groups []string
 	var note string
+	var sso bool
 	create := &cobra.Command{
 		Use: "create NAME [flags]", Short: "Make a " + word, Long: userLong[kind], Example: "  muster " + kind + " create " + example + " --group vision", Args: session.OneName(word),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -110,7 +112,7 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			u, err := c.Access.CreateUser(cmd.Context(), kind, api.NewUser{Name: args[0], Groups: groups, Note: note})
+			u, err := c.Access.CreateUser(cmd.Context(), kind, api.NewUser{Name: args[0], Groups: groups, Note: note, SSO: sso})
 			return changed(s, word, u, err, "made")
 		},
 	}
@@ -126,14 +128,21 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 			if cmd.Flags().Changed("note") {
 				change.Note = &note
 			}
+			if cmd.Flags().Changed("sso") {
+				change.SSO = &sso
+			}
 			if change == (api.UserChange{}) {
-				return session.UsageError("nothing is to change", "name --group or --note")
+				return session.UsageError("nothing is to change", "name --group, --note or --sso")
 			}
 			return change1(cmd.Context(), s, kind, word, args[0], change, "changed")
 		},
 	}
 	update.Flags().StringSliceVar(&groups, "group", nil, "all groups that it is in; '': none")
 	update.Flags().StringVarP(&note, "note", "m", "", "who or what it is")
+	if kind == client.KindUser {
+		create.Flags().BoolVar(&sso, "sso", false, "the first whom the identity provider calls by this name is let in as this user")
+		update.Flags().BoolVar(&sso, "sso", false, "the next whom the identity provider calls by this name is let in as this user, and no account that was before; =false: nobody is")
+	}
 	turn := func(name, short, done string, off bool) *cobra.Command {
 		return &cobra.Command{
 			Use: name + " NAME", Short: short, Example: "  muster " + kind + " " + name + " " + example, Args: session.OneName(word),
@@ -152,6 +161,16 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 	drop.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	cmd.AddCommand(list, create, update, turn("disable", "Let a "+word+" in by no way, whatever token it shows", "disabled", true), turn("enable", "Let a "+word+" in again that was disabled", "let in again", false), drop)
 	return cmd
+}
+
+// groupsOf are the groups of a user, those that an identity provider has named too.
+func groupsOf(u api.User) []string {
+	if u.Account == nil {
+		return u.Groups
+	}
+	all := slices.Concat(u.Groups, u.Account.Groups)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 var userLong = map[string]string{

@@ -185,7 +185,21 @@ type Caller struct {
 // Known is the caller of a user's name; false: there is none, or it is disabled.
 func (p *Policy) Known(name string) (Caller, bool) {
 	u, ok := p.users[name]
-	return Caller{Name: u.Name, Kind: u.Kind, Groups: u.Groups}, ok && !u.Disabled
+	c := Caller{Name: u.Name, Kind: u.Kind, Groups: u.Groups}
+	if a := u.Account; a != nil && len(a.Groups) > 0 {
+		c.Groups = slices.Concat(u.Groups, a.Groups)
+	}
+	return c, ok && !u.Disabled
+}
+
+// Account is the user whose account at an identity provider is the one of a subject.
+func (p *Policy) Account(provider, subject string) (core.User, bool) {
+	for _, u := range p.users {
+		if a := u.Account; a != nil && subject != "" && a.Subject == subject && a.Provider == provider {
+			return u, true
+		}
+	}
+	return core.User{}, false
 }
 
 // Shown is the caller who shows a token of a hash at a time; nil: nobody is let in

@@ -78,6 +78,9 @@ type UserEdit struct {
 	Disabled *bool
 	Note     *string
 	By       string
+	// SSO says whether they sign in by an identity provider: true binds the next whom
+	// it calls by this name, false binds nobody.
+	SSO *bool
 	// Reserved are names that nobody can be given: those of the server's owner.
 	Reserved []string
 }
@@ -123,9 +126,32 @@ func EditUser(r UserEdit) draft.Command[core.User] {
 		if r.Disabled != nil {
 			u.Disabled = *r.Disabled
 		}
+		if r.SSO != nil {
+			if err := r.account(tx, &u); err != nil {
+				return u, err
+			}
+		}
 		draft.Put(&tx.Access.Users, u.Name, &u)
 		return u, nil
 	}
+}
+
+// account binds a user to whom an identity provider next calls by their name, or to
+// nobody; sessions of the account that they had before end.
+func (r *UserEdit) account(tx *draft.Tx, u *core.User) error {
+	if u.Kind != core.SubjectUser {
+		return invalid("sso", "a service account does not sign in by an identity provider", "give it a token: muster token create --user "+u.Name)
+	}
+	u.Account = nil
+	if *r.SSO {
+		u.Account = &core.Account{}
+	}
+	for _, t := range tx.Rights().Tokens() {
+		if t.User == u.Name && t.Provider != "" {
+			draft.Put(&tx.Access.Tokens, t.ID, nil)
+		}
+	}
+	return nil
 }
 
 // DeleteUser forgets a user or service account, with its tokens and access rules.

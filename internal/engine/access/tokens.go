@@ -61,7 +61,7 @@ func CreateToken(c rbac.Caller, t core.Token, life time.Duration) draft.Command[
 		}
 		n := 0
 		for _, x := range rights.Tokens() {
-			n += core.Bit(x.User == t.User)
+			n += core.Bit(x.User == t.User && x.Provider == "")
 		}
 		if n >= tokensMost {
 			return t, &draft.Error{Code: draft.CodeConflict, Message: fmt.Sprintf("%s has %d tokens, the most there may be", t.User, n), Hint: "muster token revoke ID makes room"}

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/rbac"
+	use "github.com/musterhq/muster/internal/engine/access"
 	"github.com/musterhq/muster/internal/server/problem"
 )
 
@@ -41,6 +42,7 @@ type Guard struct {
 	uid      int // whose the server is
 	failures failures
 	uses     uses
+	sso      *sso // nil: nobody signs in by an identity provider
 }
 
 // Rules are what access control asks of the control plane; without Rights there is
@@ -54,6 +56,9 @@ type Rules struct {
 	// Record writes entries to the audit log; Used notes when tokens were shown.
 	Record func(context.Context, []core.AuditEntry) error
 	Used   func(context.Context, map[string]time.Time) error
+	// Enter lets somebody in whom an identity provider has proven, End ends their session.
+	Enter func(context.Context, use.SignIn) (core.Token, error)
+	End   func(ctx context.Context, token string) error
 }
 
 // Config is what a Guard needs.
@@ -68,6 +73,7 @@ type Config struct {
 	Clock      func() time.Time
 	Log        *slog.Logger
 	Rules      Rules
+	SSO        *SSO // nil: nobody signs in by an identity provider
 }
 
 // New returns a guard.
@@ -75,6 +81,9 @@ func New(c Config) *Guard {
 	g := &Guard{version: c.Version, token: c.Token, tasks: c.TaskSocket, mac: c.MAC, address: c.Address, hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
 		clock: c.Clock, log: c.Log, rules: c.Rules, uid: os.Geteuid()}
 	g.sessions = newSessions(c.MAC, c.Token, c.Clock, newLoggedOut(c.LoggedOut, c.Log, c.Clock))
+	if c.SSO != nil && c.MAC != nil {
+		g.sso = newSSO(*c.SSO, c.MAC, c.Clock)
+	}
 	for _, h := range c.Hosts {
 		g.hosts[strings.ToLower(h)] = true
 	}
@@ -157,7 +166,7 @@ func (s *Guard) authenticate(r *http.Request) (*visit, *api.Problem) {
 	} else if s.token != "" && subtle.ConstantTimeCompare([]byte(given), []byte(s.token)) == 1 {
 		return nil, nil
 	}
-	logsIn := r.URL.Path == sessionPath && r.Method == http.MethodPost
+	logsIn := r.URL.Path == sessionPath && r.Method == http.MethodPost || r.URL.Path == signInPath || strings.HasPrefix(r.URL.Path, signInPath+"/")
 	v := s.sessions.read(r)
 	if v == nil && !logsIn && !isPage(r.URL.Path) {
 		if s.enforced() {

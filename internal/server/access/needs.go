@@ -22,6 +22,7 @@ func Needs() map[string]Need {
 		// What everybody may read who reaches the server, and how one signs in.
 		"/": anyone, "GET /healthz": anyone, "GET /livez": anyone, "GET /readyz": anyone, "GET /version": anyone,
 		"GET /ui": anyone, "GET " + PagesAt: anyone, "POST /v1/session": anyone,
+		"GET /v1/sign-in": anyone, "POST /v1/sign-in": anyone, "POST /v1/sign-in/device": anyone, "POST /v1/sign-in/token": anyone,
 		"GET /metrics": system(rbac.Read, rbac.Metrics),
 
 		// What is about nobody, or about whoever asks.

@@ -101,9 +101,9 @@ func (c *sessions) sign(user, nonce string, until int64) string {
 	return c.mac("browser/session/" + hex.EncodeToString(kept[:]) + "/" + strconv.FormatInt(until, 10) + "/" + nonce + "/" + user)
 }
 
-// issue makes the cookie of a new session.
-func (c *sessions) issue(who identity, secure bool) (*http.Cookie, visit) {
-	v := visit{identity: who, nonce: random(16), until: c.clock().Add(sessionLife)}
+// issue makes the cookie of a new session, which is good for as long as life.
+func (c *sessions) issue(who identity, life time.Duration, secure bool) (*http.Cookie, visit) {
+	v := visit{identity: who, nonce: random(16), until: c.clock().Add(life)}
 	if soonest := c.ended.soonest(); v.until.Before(soonest) {
 		v.until = soonest
 	}
@@ -114,7 +114,7 @@ func (c *sessions) of(v visit, secure bool) *http.Cookie {
 	unix := v.until.Unix()
 	value := strings.Join([]string{strconv.FormatInt(unix, 10), v.nonce, base64.RawURLEncoding.EncodeToString([]byte(v.identity.String())), c.sign(v.identity.String(), v.nonce, unix)}, ".")
 	return &http.Cookie{
-		Name: c.cookie(), Value: value, Path: "/", Expires: v.until, MaxAge: int(sessionLife / time.Second),
+		Name: c.cookie(), Value: value, Path: "/", Expires: v.until, MaxAge: int(v.until.Sub(c.clock()) / time.Second),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure,
 	}
 }
@@ -196,6 +196,9 @@ func (s *Guard) Register(a huma.API) {
 		out := &whoOutput{api.Session{User: User(ctx), By: "token", Version: s.version}}
 		if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 			out.Body.By, out.Body.ExpiresAt = "browser", wire.At(v.until)
+			if p := s.provider(); p != nil && s.provenBy(subjectOf(ctx)) == p.Issuer() {
+				out.Body.SignOut = p.SignOut()
+			}
 		} else if p, ok := ctx.Value(peerKey{}).(peer); ok && p.unix {
 			out.Body.By = "socket"
 		}
@@ -207,11 +210,14 @@ func (s *Guard) Register(a huma.API) {
 		if s.sessions.mac == nil {
 			return nil, problem.New(http.StatusServiceUnavailable, "unsupported", "this server has no key to sign sessions with", "use the token with each request")
 		}
+		if in.Body.Answer != nil {
+			return s.answered(ctx, *in.Body.Answer)
+		}
 		who, p := s.signIn(ctx, in.Body)
 		if p != nil {
 			return nil, p
 		}
-		ck, v := s.sessions.issue(who, encrypted(ctx))
+		ck, v := s.sessions.issue(who, sessionLife, encrypted(ctx))
 		return &sessionOutput{Cookie: *ck, Body: api.Session{User: who.user, By: "browser", ExpiresAt: wire.At(v.until), Version: s.version}}, nil
 	})
 	huma.Register(a, huma.Operation{
@@ -224,6 +230,7 @@ func (s *Guard) Register(a huma.API) {
 			return nil, problem.New(http.StatusUnprocessableEntity, "invalid", "the request has no session, so there is none to end", "sockets and tokens need none")
 		}
 		s.sessions.ended.add(v)
+		s.signedOut(ctx)
 		out := &struct {
 			Cookie http.Cookie `header:"Set-Cookie"`
 		}{http.Cookie{Name: s.sessions.cookie(), Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode}}
@@ -232,6 +239,7 @@ func (s *Guard) Register(a huma.API) {
 	huma.Register(a, huma.Operation{
 		OperationID: "invite", Method: http.MethodPost, Path: sessionPath + "/codes", Summary: "Make a code that lets one browser in, once", Tags: tags,
 	}, s.invite)
+	s.signInRoutes(a)
 }
 
 func (s *Guard) invite(ctx context.Context, _ *struct{}) (*struct{ Body api.LoginCode }, error) {

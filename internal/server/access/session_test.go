@@ -22,7 +22,7 @@ func TestSessionsEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "logged-out")
 	out := func() *loggedOut { return newLoggedOut(path, slog.New(slog.DiscardHandler), clock) }
 	c := newSessions(mac, "token", clock, out())
-	cookie, _ := c.issue(identity{user: "ann"}, true)
+	cookie, _ := c.issue(identity{user: "ann"}, sessionLife, true)
 	show := func(c *sessions) *visit {
 		r, err := http.NewRequest("GET", "/", nil)
 		if err != nil {
@@ -89,7 +89,7 @@ func TestLoggingOutIsForEver(t *testing.T) {
 	if c.ended.stands(other) {
 		t.Error("nobody knows who was logged out, and all are let in")
 	}
-	if _, v := c.issue(identity{user: "ann"}, true); !c.ended.stands(&v) {
+	if _, v := c.issue(identity{user: "ann"}, sessionLife, true); !c.ended.stands(&v) {
 		t.Error("who logs in anew is not let in")
 	}
 }

@@ -69,12 +69,14 @@ func (s *Guard) subject(r *http.Request, v *visit) (*subject, *api.Problem) {
 		c, t := s.rules.Rights().Shown(hashOf(given), s.clock())
 		if c == nil {
 			s.failed(r.Context(), sub, "a token that lets nobody in was shown")
-			return nil, problem.New(http.StatusUnauthorized, "unauthenticated", "the token lets nobody in: it is not known, was revoked, or has expired", "muster token create makes another; with access control on, the file 'token' of the server's data directory lets nobody in")
+			return nil, problem.New(http.StatusUnauthorized, "unauthenticated", "the token lets nobody in: it is not known, was revoked, or has expired", "sign in again with muster login, with --sso where there is an identity provider; muster token create makes another token; with access control on, the file 'token' of the server's data directory lets nobody in")
 		}
 		sub.name, sub.token = c.Name, t.ID
 		s.uses.note(s, t.ID, s.clock())
 	case v != nil:
-		sub.name, sub.token, sub.owner = v.user, v.token, v.owner
+		if sub.name, sub.token, sub.owner = v.user, v.token, v.owner; v.token != "" {
+			s.uses.note(s, v.token, s.clock())
+		}
 	case p.unix && p.uid >= 0:
 		sub.name, sub.socket, sub.owner = userName(p.uid), true, s.owns(p)
 		if u, ok := s.rules.Rights().User(sub.name); ok && u.Kind != core.SubjectUser && !sub.owner {

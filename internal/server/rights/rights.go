@@ -78,6 +78,9 @@ func (s *routes) controlRoutes() {
 			User: c.Name, Kind: string(c.Kind), By: access.Way(ctx), AccessControl: access.Enforced(ctx), Owner: c.Owner && access.Enforced(ctx),
 			Groups: c.Groups, Token: c.Token, Permissions: wire.Permissions(c.Permissions), Scope: string(c.Scope), Rules: []api.AccessRule{},
 		}}
+		if t, ok := rights.Token(c.Token); ok {
+			out.Body.Provider, out.Body.ExpiresAt = t.Provider, wire.At(t.ExpiresAt)
+		}
 		for _, r := range rights.Granted(c) {
 			out.Body.Rules = append(out.Body.Rules, wire.AccessRule(r))
 		}
@@ -171,7 +174,11 @@ func (s *routes) userRoutes(kind core.SubjectKind, path string) {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "create-" + id, Method: http.MethodPost, Path: path, Summary: "Make a " + word, Tags: tags, DefaultStatus: http.StatusCreated,
 	}, func(ctx context.Context, in *struct{ Body api.NewUser }) (*userOutput, error) {
-		return edit(ctx, use.UserEdit{Name: in.Body.Name, New: true, Groups: &in.Body.Groups, Note: &in.Body.Note}, http.StatusCreated)
+		e := use.UserEdit{Name: in.Body.Name, New: true, Groups: &in.Body.Groups, Note: &in.Body.Note}
+		if in.Body.SSO {
+			e.SSO = &in.Body.SSO
+		}
+		return edit(ctx, e, http.StatusCreated)
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "change-" + id, Method: http.MethodPatch, Path: path + "/{name}", Summary: "Change the groups and note of a " + word + ", or whether it is let in", Tags: tags,
@@ -190,7 +197,13 @@ func (s *routes) userRoutes(kind core.SubjectKind, path string) {
 				}
 			}
 		}
-		return edit(ctx, use.UserEdit{Name: in.Name, Groups: in.Body.Groups, Disabled: in.Body.Disabled, Note: in.Body.Note}, http.StatusOK)
+		// So does who binds a user to another account.
+		if in.Body.SSO != nil && *in.Body.SSO && !c.Owner && in.Name != c.Name {
+			if missing, scope := rights.Exceeds(c, in.Name); missing != nil {
+				return nil, problem.New(http.StatusForbidden, "forbidden", in.Name+" may "+missing.String()+" in "+rbac.ScopeWord(scope)+", and "+c.Name+" may not: nobody gives what they do not have", "ask an administrator")
+			}
+		}
+		return edit(ctx, use.UserEdit{Name: in.Name, Groups: in.Body.Groups, Disabled: in.Body.Disabled, Note: in.Body.Note, SSO: in.Body.SSO}, http.StatusOK)
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-" + id, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Forget a " + word + ", with its tokens and access rules; its workloads stay", Tags: tags, DefaultStatus: http.StatusNoContent,

@@ -21,7 +21,11 @@ func AccessControl(c core.AccessControl) api.AccessControl {
 
 // User is the API's form of a user or service account.
 func User(u core.User) api.User {
-	return api.User{Name: u.Name, Kind: string(u.Kind), Groups: u.Groups, Disabled: u.Disabled, Note: u.Note, CreatedAt: api.Time(u.CreatedAt), CreatedBy: u.CreatedBy}
+	out := api.User{Name: u.Name, Kind: string(u.Kind), Groups: u.Groups, Disabled: u.Disabled, Note: u.Note, CreatedAt: api.Time(u.CreatedAt), CreatedBy: u.CreatedBy}
+	if a := u.Account; a != nil {
+		out.Account = &api.Account{Provider: a.Provider, Subject: a.Subject, Groups: a.Groups, SeenAt: At(a.SeenAt)}
+	}
+	return out
 }
 
 // Role is the API's form of a role.
@@ -38,7 +42,7 @@ func AccessRule(r core.AccessRule) api.AccessRule {
 func Token(t core.Token, now time.Time) api.Token {
 	return api.Token{
 		ID: t.ID, User: t.User, Note: t.Note, Permissions: Permissions(t.Permissions), Scope: string(t.Scope), CreatedAt: api.Time(t.CreatedAt), CreatedBy: t.CreatedBy,
-		ExpiresAt: At(t.ExpiresAt), UsedAt: At(t.UsedAt), Expired: !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt),
+		ExpiresAt: At(t.ExpiresAt), UsedAt: At(t.UsedAt), Expired: !t.ExpiresAt.IsZero() && !now.Before(t.ExpiresAt), Provider: t.Provider, Browser: t.Browser,
 	}
 }
 

@@ -122,7 +122,10 @@ var rules = []rule{
 	{pkg: "internal/server/request", may: []string{"internal/server/problem", "internal/engine", "internal/core", "api"}, why: "what requests have in common knows no answer"},
 	{pkg: "internal/server/wire", may: []string{"internal/server/problem", "internal/engine", "internal/core", "api"}, why: "the form of a value follows from the value: nothing is read for it"},
 	{pkg: "internal/server/reader", may: []string{"internal/server/access", "api", "internal/server/problem", "internal/server/request", "internal/server/wire", "internal/control", "internal/core", "internal/store"}, why: "what is read for answers knows no route"},
-	{pkg: "internal/server/access", may: []string{"internal/server/problem", "internal/server/wire", "internal/engine", "internal/core", "api"}, why: "who comes in is known before anything is read"},
+	{pkg: "internal/signin", may: []string{"internal/core"}, why: "who proves somebody knows no user, rule or request"},
+	{pkg: "internal/signin/ldap", may: []string{"internal/signin", "internal/core"}, why: "who proves somebody knows no user, rule or request"},
+	{pkg: "internal/signin/oidc", may: []string{"internal/signin", "internal/core"}, why: "who proves somebody knows no user, rule or request"},
+	{pkg: "internal/server/access", may: []string{"internal/server/problem", "internal/server/wire", "internal/engine", "internal/core", "internal/signin", "api"}, why: "who comes in is known before anything is read"},
 	{pkg: "internal/server/enter", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/logs", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/organisation", may: groupsOfRoutes, why: "a group of routes knows no other group"},
@@ -170,6 +173,8 @@ var rules = []rule{
 	{pkg: "internal/testing/testdisk", may: nil, why: "disks for tests of any package"},
 	{pkg: "internal/testing/chaos", may: []string{"internal/core", "internal/testing/testdisk", "api", "client"}, why: "who checks a whole server knows of it what its users know, and the table"},
 	{pkg: "internal/testing/corpus", may: []string{"internal/convert", "internal/core"}, why: "it imports other people's files as the program does, and runs that like its users"},
+	{pkg: "internal/testing/ldaptest", may: nil, why: "a directory for tests of any package"},
+	{pkg: "internal/testing/oidctest", may: nil, why: "an identity provider for tests of any package"},
 	{pkg: "internal/testing/archtest", may: nil, why: "it only reads"},
 	{pkg: "internal/testing/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
 	{pkg: "internal/doctor", may: []string{"internal/core/amount"}, why: "who looks at a machine needs nothing of what will run on it"},
@@ -182,7 +187,7 @@ var rules = []rule{
 }
 
 // implementations may be imported only by wiring and tests.
-var implementations = []string{"internal/store/sqlstore", "internal/testing/memstore", "internal/backend/local", "internal/backend/kube", "internal/testing/fakebackend"}
+var implementations = []string{"internal/store/sqlstore", "internal/testing/memstore", "internal/backend/local", "internal/backend/kube", "internal/testing/fakebackend", "internal/signin/oidc", "internal/signin/ldap"}
 
 type listed struct {
 	ImportPath string

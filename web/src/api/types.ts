@@ -25,6 +25,17 @@ export interface AccessSwitch {
   enabled: boolean
 }
 
+export interface Account {
+  /** That it said they are in when they signed in last */
+  groups?: string[]
+  /** URL of the identity provider */
+  provider?: string
+  /** When they signed in last */
+  seenAt?: Time
+  /** What it calls the account */
+  subject?: string
+}
+
 export interface Amount {
   /** In the unit of the field that holds it */
   total: number
@@ -622,12 +633,16 @@ export interface Identity {
   accessControl: boolean
   /** How they came in */
   by: "socket" | "token" | "browser"
+  /** Until when the token is good */
+  expiresAt?: Time
   groups?: string[]
   kind: "user" | "service-account"
   /** The server is theirs: they may do everything */
   owner?: boolean
   /** What that token allows at most */
   permissions?: string[]
+  /** URL of the identity provider by which they signed in */
+  provider?: string
   /** By which they have roles */
   rules: AccessRule[]
   /** Where that token is good */
@@ -721,6 +736,7 @@ export interface LogPage {
 }
 
 export interface Login {
+  answer?: SignInAnswer
   code?: string
   token?: string
 }
@@ -744,6 +760,8 @@ export interface Lost {
 }
 
 export interface MadeToken {
+  /** The session is a browser's */
+  browser?: boolean
   createdAt: Time
   createdBy?: string
   expired?: boolean
@@ -753,6 +771,8 @@ export interface MadeToken {
   note?: string
   /** What it allows at most; absent: all that its user may do */
   permissions?: string[]
+  /** URL of the identity provider by which its user signed in: the token is a session. Absent: it was made */
+  provider?: string
   /** Project or department in which it is good; absent: everywhere */
   scope?: string
   /** What is sent as Authorization: Bearer; it cannot be read again */
@@ -986,6 +1006,11 @@ export interface NewSecret {
   values: Record<string, string>
 }
 
+export interface NewSignIn {
+  /** URL to which the provider sends the browser back: the sign-in page of this server, or an address of the machine that the browser is on */
+  redirect: string
+}
+
 export interface NewTemplate {
   description?: string
   /** Fields of a workload document; of an environment image, command, env, volumes and the like, of a compute resource resources and tolerations, of a data source volumes, integrations, secrets and env, of a data volume volumes */
@@ -1015,6 +1040,8 @@ export interface NewUser {
   groups?: string[]
   name: string
   note?: string
+  /** The first whom the identity provider calls by this name is let in as this user */
+  sso?: boolean
 }
 
 export interface Node {
@@ -1881,9 +1908,35 @@ export interface Session {
   by: "socket" | "token" | "browser"
   /** Of a browser's: it must log in again by then */
   expiresAt?: Time
+  /** URL at which the browser ends its session at the identity provider too */
+  signOut?: string
   user: string
   /** Of the server */
   version: string
+}
+
+export interface SignInAnswer {
+  code?: string
+  device?: string
+  flow?: string
+  password?: string
+  state?: string
+  user?: string
+}
+
+export interface SignInWays {
+  /** What the directory is called that knows people's passwords; absent: there is none */
+  directory?: string
+  /** What the identity provider is called; absent: there is none */
+  provider?: string
+}
+
+export interface SignedIn {
+  /** By how much longer to wait from now on between two questions */
+  intervalSeconds?: number
+  /** Ask again */
+  pending?: boolean
+  token?: MadeToken
 }
 
 export interface Slowest {
@@ -1941,6 +1994,29 @@ export interface StandingList {
 export interface StandingShift {
   after: Standing
   before: Standing
+}
+
+export interface StartedDevice {
+  /** URL at which the code is entered */
+  address: string
+  /** URL with the code in it */
+  complete?: string
+  /** Is sent to ask whether the sign-in is done */
+  device: string
+  expiresAt: Time
+  /** Between two questions */
+  intervalSeconds: number
+  userCode: string
+}
+
+export interface StartedSignIn {
+  /** URL to be opened in the browser */
+  address: string
+  expiresAt: Time
+  /** Is sent back with what the provider has answered: only who began can finish */
+  flow: string
+  /** What the provider has to send back */
+  state: string
 }
 
 export interface Status {
@@ -2084,6 +2160,8 @@ export interface TemplateVersion {
 export type Time = string
 
 export interface Token {
+  /** The session is a browser's */
+  browser?: boolean
   createdAt: Time
   createdBy?: string
   expired?: boolean
@@ -2093,6 +2171,8 @@ export interface Token {
   note?: string
   /** What it allows at most; absent: all that its user may do */
   permissions?: string[]
+  /** URL of the identity provider by which its user signed in: the token is a session. Absent: it was made */
+  provider?: string
   /** Project or department in which it is good; absent: everywhere */
   scope?: string
   /** When it was shown last, to within five minutes */
@@ -2191,6 +2271,8 @@ export interface Use {
 }
 
 export interface User {
+  /** Theirs at an identity provider; absent: they do not sign in by one */
+  account?: Account
   createdAt: Time
   createdBy?: string
   /** Is let in by no way */
@@ -2205,6 +2287,8 @@ export interface UserChange {
   disabled?: boolean
   groups?: string[]
   note?: string
+  /** true: the next whom the identity provider calls by this name is let in as this user, and no account that was before; false: nobody is. Sessions end */
+  sso?: boolean
 }
 
 export interface UserLimit {

@@ -1,7 +1,8 @@
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { screens } from 'screens:all'
-import { send } from '../api/client'
+import { get, send } from '../api/client'
+import type { Session } from '../api/types'
 import { dialect, dialectNames, dialects, theme, type Theme } from '../lib/prefs'
 import { bind } from '../lib/keys'
 import { go, match, place, query } from '../lib/router'
@@ -41,9 +42,11 @@ export const turnTheme = (): void => {
 
 export async function logOut(): Promise<void> {
   try {
+    const { signOut } = await get<Session>('v1/session')
     await send('DELETE', 'v1/session')
     tellSession()
-    location.reload()
+    if (signOut) location.assign(signOut)
+    else location.reload()
   } catch (e) {
     complain(e, T.$couldNotSignOut)
   }

@@ -5,6 +5,7 @@ import { plural, shell } from '../lib/format'
 import type { IconName } from '../ui/icons'
 import { ask, complain, toast } from '../ui/overlay'
 import { curl, type Said } from '../ui/copyas'
+import { mayNotWork } from '../live/may'
 import { bulk } from './bulk'
 import { phrase, T } from '../texts'
 
@@ -25,16 +26,19 @@ export const acts = {
 export const seldom: Act[] = [acts.hold, acts.release, acts.preempt, acts.move]
 
 /** What an act is asked of. */
-export type Named = Pick<Row, 'id' | 'name' | 'project' | 'phase' | 'kind' | 'preemptible' | 'allowedActions'>
+export type Named = Pick<Row, 'id' | 'name' | 'project' | 'user' | 'phase' | 'kind' | 'preemptible' | 'allowedActions'>
 
 const verbs: Record<string, string> = { stop: T.$stopped, delete: T.$deletedLower, release: T.$releasedLower, hold: T.$heldLower, scale: T.$scaledLower, move: T.$moved, change: T.$changedLower, update: T.$changedLower, restart: T.$restartedLower, preempt: T.$preemptedLower, approve: T.$approved, reject: T.$rejected, revise: T.$restartedWithAnother }
 
 /** How it is said that an act was done. */
 export const verb = (id: string): string => verbs[id] ?? id
 
+/** What an act needs, but for update. */
+const needs: Record<string, string> = { delete: 'delete', approve: 'approve', reject: 'approve' }
+
 /** Why an act cannot be asked of a workload; undefined: it can. */
 export function refusal(a: { id: string }, w: Named): string | undefined {
-  if (w.allowedActions.includes(a.id)) return undefined
+  if (w.allowedActions.includes(a.id)) return mayNotWork(needs[a.id] ?? 'update', w)
   if (w.kind === 'external' && (a.id === 'change' || a.id === 'revise')) return T.$itBelongsToAnother
   if (a.id === 'scale' && w.kind !== 'inference') return T.$onlyServicesHaveReplicas
   if (a.id === 'release') return T.$itIsNotHeld

@@ -8,6 +8,7 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
 import { python } from '../../work/acts'
 import { Ask, given, list, type Input, type Values } from '../../ui/ask'
+import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
 
 const ways: [string, string][] = [['', T.$default], ['fill', 'fill'], ['binpack', 'binpack'], ['spread', 'spread']]
@@ -35,7 +36,7 @@ export function Pools() {
         <span class="muted">{T.$groupsOfSimilarNodesA}</span>
         <div class="toolbar-end">
           <CopyAs of={() => ({ cli: 'muster pool list', python: python('client.request("GET", "/v1/pools")'), curl: curl('v1/pools') })} />
-          <Button kind="main" onClick={() => setEditing('new')}>{T.$newPool}</Button>
+          <Button kind="main" refused={mayNot('create', 'pools', '-')} onClick={() => setEditing('new')}>{T.$newPool}</Button>
         </div>
       </div>
       {all.length === 0 ? <Empty icon="node" title={T.$noPools} /> : (
@@ -72,7 +73,7 @@ function Row({ p, edit }: { p: Pool; edit: () => void }) {
       <td>{p.topology?.join(' › ') || <span class="none">–</span>}</td>
       <td>{[p.placement?.gpu && phrase(T.$gpuGpu, { gpu: p.placement.gpu }), p.placement?.cpu && phrase(T.$cpuCpu, { cpu: p.placement.cpu })].filter(Boolean).join(', ') || <span class="none">{T.$default}</span>}</td>
       <td>{p.minRuntime || <span class="none">–</span>}</td>
-      <td class="row-acts"><Button kind="quiet" onClick={edit} aria-label={phrase(T.$editName, { name: p.name })}>{T.$edit}</Button><Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: p.name })} refused={no} onClick={() => void remove()} /></td>
+      <td class="row-acts"><Button kind="quiet" refused={mayNot('update', 'pools', '-')} onClick={edit} aria-label={phrase(T.$editName, { name: p.name })}>{T.$edit}</Button><Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: p.name })} refused={no ?? mayNot('delete', 'pools', '-')} onClick={() => void remove()} /></td>
     </tr>
   )
 }

@@ -19,6 +19,7 @@ import { freeWords } from '../map/words'
 import { Draining, DrainDialog, Residents, usePreview } from './drain'
 import { Spark } from '../../ui/spark'
 import { Courses, stretch } from './courses'
+import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
 
 function NodePage({ params }: ScreenProps) {
@@ -61,14 +62,15 @@ function Known({ n }: { n: Node }) {
 
 function Actions({ n, drain }: { n: Node; drain: () => void }) {
   const state = stateOf(n)
+  const no = mayNot('update', 'nodes', '-')
   return (
     <>
       {n.cordoned
-        ? <Button icon="restart" onClick={() => void change(n.name, 'uncordon')} title={T.$acceptWorkloadsAgain}>{T.$uncordon}</Button>
-        : <Button icon="noentry" onClick={async () => {
+        ? <Button icon="restart" refused={no} onClick={() => void change(n.name, 'uncordon')} title={T.$acceptWorkloadsAgain}>{T.$uncordon}</Button>
+        : <Button icon="noentry" refused={no} onClick={async () => {
           if (await ask(phrase(T.$cordonName, { name: n.name }), <p>{T.$noNewWorkloadsStartOnIt}</p>, T.$cordon, false)) void change(n.name, 'cordon')
         }}>{T.$cordon}</Button>}
-      <Button icon="exit" kind="danger" refused={n.draining ? (state === 'Drained' ? T.$theNodeIsAlreadyEmpty : T.$theNodeIsBeingDrained) : undefined} onClick={drain} aria-haspopup="dialog">{T.$drain}</Button>
+      <Button icon="exit" kind="danger" refused={n.draining ? (state === 'Drained' ? T.$theNodeIsAlreadyEmpty : T.$theNodeIsBeingDrained) : no} onClick={drain} aria-haspopup="dialog">{T.$drain}</Button>
       <CopyAs of={() => ({
         cli: `muster node describe ${shell(n.name)}\nmuster metrics --node ${shell(n.name)}\nmuster node drain ${shell(n.name)} --dry-run`,
         python: python(`n = next(n for n in client.cluster()["nodes"] if n["name"] == ${JSON.stringify(n.name)})`, 'print(n["gpu"], n["tasks"])'),

@@ -16,6 +16,7 @@ import { python } from '../../work/acts'
 import { capacity, scaleOf } from '../../work/standing'
 import { Closed } from '../projects/index'
 import { WhatIf } from './whatif'
+import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
 
 function ProjectPage({ params }: ScreenProps) {
@@ -86,8 +87,9 @@ function StopOrOpen({ p }: { p: Project }) {
       complain(e, verb === 'stop' ? T.$couldNotStop : T.$couldNotOpen)
     }
   }
-  if (!p.stopped) return <Button icon="stop" onClick={() => void act('stop')}>{T.$stop}</Button>
-  return <Button icon="restart" refused={p.stoppedBy ? phrase(T.$stoppedByWhichContainsItIs, { stoppedBy: p.stoppedBy }) : undefined} onClick={() => void act('start')}>{T.$open2}</Button>
+  const no = mayNot('update', p.department ? 'departments' : 'projects', p.name)
+  if (!p.stopped) return <Button icon="stop" refused={no} onClick={() => void act('stop')}>{T.$stop}</Button>
+  return <Button icon="restart" refused={p.stoppedBy ? phrase(T.$stoppedByWhichContainsItIs, { stoppedBy: p.stoppedBy }) : no} onClick={() => void act('start')}>{T.$open2}</Button>
 }
 
 function Standings({ mine, all }: { mine: Standing[]; all: Standing[] }) {

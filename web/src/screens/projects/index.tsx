@@ -12,6 +12,7 @@ import { Icon } from '../../ui/icons'
 import { amount, QuotaBar, QuotaKey, resourceNames, type Resource } from '../../ui/quotabar'
 import { python } from '../../work/acts'
 import { branches, capacity, pools, scaleOf } from '../../work/standing'
+import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
 
 /** Why a project takes nothing, if it does not. */
@@ -36,7 +37,7 @@ function Projects({ query }: ScreenProps) {
   const promised = sum((b) => b.standing?.[r].guaranteed ?? 0)
   return (
     <Page title={T.$projects} sub={cluster.value && <><span>{plural(leaves.length, T.$nProjects)}{departments > 0 && `, ${plural(departments, T.$nDepartments)}`}</span><span>{phrase(T.$usedOfPoolMoreInUseMore2, { used: amount(r, used), pool: amount(r, capacity(pool, r)), more: r === 'memory' ? T.$memoryLower : resourceNames[r], more2: promised > 0 || leaves.some((b) => b.standing?.[r].guaranteed === 0) ? phrase(T.$promisedGuaranteed, { promised: amount(r, promised) }) : T.$noQuotaSet })}</span></>}
-      actions={<><Button icon="people" onClick={() => later((l) => l.newProject())}>{T.$newProject}</Button><CopyAs of={() => ({
+      actions={<><Button icon="people" refused={mayNot('create', 'projects', '')} onClick={() => later((l) => l.newProject())}>{T.$newProject}</Button><CopyAs of={() => ({
         cli: `muster quota --pool ${shell(pool)}${r === 'gpu' ? '' : ' --resource ' + r}`, python: python(`for s in client.quota(pool=${JSON.stringify(pool)}):`, '    print(s)'), curl: curl('v1/quota?pool=' + encodeURIComponent(pool)),
       })} /></>}>
       <div class="toolbar">
