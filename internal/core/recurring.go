@@ -33,7 +33,7 @@ type Schedule struct {
 	Concurrency   Concurrency   `json:"concurrency"`
 	Suspended     bool          `json:"suspended,omitempty"`
 	Within        time.Duration `json:"within,omitempty"` // a run starts at most so long after its time; 0: however late
-	KeepSucceeded int           `json:"keepSucceeded"`    // so many ended runs are kept
+	KeepCompleted int           `json:"keepCompleted"`    // so many ended runs are kept
 	KeepFailed    int           `json:"keepFailed"`
 	// ByOwner says that whoever the server belongs to said what it runs: no access rule
 	// binds them.

@@ -80,8 +80,12 @@ func (e *State) loadTemplates(ctx context.Context) error {
 		return fmt.Errorf("read templates: %w", err)
 	}
 	e.Templates = map[core.TemplateID]core.Template{}
+	e.Recurring = Recurring{zones: e.Recurring.zones}
 	for _, t := range all {
 		e.Templates[t.ID()] = t
+		if t.Schedule != nil {
+			e.recurs(t.ID(), t.Schedule)
+		}
 	}
 	return nil
 }
@@ -115,18 +119,24 @@ func (tx *Tx) writeTemplates(b *store.Batch) {
 			}
 		}
 	}
-	slices.SortFunc(tx.Templated.Gone, func(x, y core.TemplateID) int {
-		return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
-	})
+	slices.SortFunc(tx.Templated.Gone, compareTemplates)
 	b.Templates, b.DropTemplates = tx.Templated.Put, tx.Templated.Gone
+}
+
+func compareTemplates(x, y core.TemplateID) int {
+	return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
 }
 
 // templatesWritten takes over what a commit has written.
 func (e *State) templatesWritten(x templated) {
 	for _, id := range x.Gone {
 		delete(e.Templates, id)
+		e.recurs(id, nil)
 	}
 	for _, t := range x.Put {
 		e.Templates[t.ID()] = t
+		if t.Schedule != nil {
+			e.recurs(t.ID(), t.Schedule)
+		}
 	}
 }

@@ -103,10 +103,10 @@ type Records struct {
 	secrets  map[core.SecretID]core.Secret
 	// subscribed are the subscriptions of each user, by name.
 	subscribed     map[string][]core.Subscription
-	Watchers       []core.Subscription // those to everyone's workloads
-	Templates      map[core.TemplateID]core.Template
-	Promised       map[core.WorkloadID]Promise // for whom others were told to leave
-	StoredPromises []core.Promise              // promised as it is stored, in line
+	Watchers       []core.Subscription               // those to everyone's workloads
+	Templates      map[core.TemplateID]core.Template // schedules too
+	Promised       map[core.WorkloadID]Promise       // for whom others were told to leave
+	StoredPromises []core.Promise                    // promised as it is stored, in line
 	Seq            store.Counters
 	Rights         *rbac.Policy // who may do what
 	Audited        audit.Head   // the last entry of the audit log
@@ -129,13 +129,14 @@ type Fleet struct {
 // Indexes follow from records and fleet: Reindex makes them anew, Index and Unindex
 // keep them.
 type Indexes struct {
-	Names    map[FullName]core.WorkloadID // of live
-	Held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
-	Wanting  map[core.WorkloadID]struct{} // who has something to be placed
-	Usage    map[core.NodeID]*Usage
-	Timers   timers
-	Awaited  awaitedBy
-	Instants instants // at which a plan may come out differently
+	Names     map[FullName]core.WorkloadID // of live
+	Held      map[core.WorkloadID]struct{} // workloads whose phase holds resources
+	Wanting   map[core.WorkloadID]struct{} // who has something to be placed
+	Usage     map[core.NodeID]*Usage
+	Timers    timers
+	Awaited   awaitedBy
+	Instants  instants // at which a plan may come out differently
+	Recurring Recurring
 }
 
 // Planning is what the scheduler has been told, and what it has not been told yet.
@@ -294,7 +295,7 @@ func (e *State) NextWake() time.Time {
 	if !e.RetryAt.IsZero() {
 		return e.RetryAt
 	}
-	at := e.Timers.next()
+	at := workload.Earliest(e.Timers.next(), e.nextRecurring())
 	if len(e.Wanting) > 0 {
 		at = workload.Earliest(at, e.Instants.next())
 	}

@@ -52,7 +52,7 @@ func Templates(kind core.TemplateKind, project core.ProjectID) draft.Command[[]c
 		var all []core.Template
 		line := upwards(tx, project)
 		for _, t := range tx.State.Templates {
-			if (kind == "" || t.Kind == kind) && (project == "" || usable(&t, line)) {
+			if (kind == "" && t.Schedule == nil || t.Kind == kind) && (project == "" || usable(&t, line)) {
 				all = append(all, t)
 			}
 		}

@@ -2,8 +2,6 @@ package workloads
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/rbac"
@@ -22,7 +20,7 @@ func maySubmit(ctx context.Context, doc *spec.Document) error {
 	if err := access.May(ctx, rbac.Create, rbac.NounOf(doc.Kind), project, access.User(ctx)); err != nil {
 		return err
 	}
-	field, what := reachesHost(doc)
+	field, what := rbac.ReachesHost(doc)
 	if field == "" {
 		return nil
 	}
@@ -33,21 +31,4 @@ func maySubmit(ctx context.Context, doc *spec.Document) error {
 		return &c
 	}
 	return err
-}
-
-// reachesHost is by which field a document reaches beyond its own container; empty:
-// by none.
-func reachesHost(doc *spec.Document) (field, what string) {
-	switch {
-	case doc.Image == "" && doc.Build == nil:
-		return "image", "without one the command is a process of the server's user, who may do everything here"
-	case doc.Build != nil && doc.Build.Code != "":
-		return "build.code", "a directory of the server's machine goes into the image"
-	case doc.Publish != nil && doc.Publish.Serve != nil && doc.Publish.Serve.Image == "":
-		return "publish.serve.image", "without one what serves is a process of the server's user"
-	}
-	if i := slices.IndexFunc(doc.Volumes, func(v spec.Volume) bool { return v.HostPath != "" }); i >= 0 {
-		return fmt.Sprintf("volumes[%d].hostPath", i), "it is a directory of the machine"
-	}
-	return "", ""
 }

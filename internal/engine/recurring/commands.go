@@ -1,0 +1,153 @@
+package recurring
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/recur"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/submission"
+)
+
+// List reads the schedules of a project, or all of them where it is empty, by project
+// and name.
+func List(project core.ProjectID) draft.Command[[]State] {
+	return func(tx *draft.Tx) ([]State, error) {
+		var out []State
+		for _, t := range ofProject(tx, project) {
+			out = append(out, state(tx, &t))
+		}
+		slices.SortFunc(out, func(a, b State) int {
+			return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.Name, b.Name))
+		})
+		return out, nil
+	}
+}
+
+// Get reads one.
+func Get(id core.TemplateID) draft.Command[State] {
+	return func(tx *draft.Tx) (State, error) {
+		t, ok := tx.Template(id)
+		if !ok {
+			return State{}, missing(tx, id)
+		}
+		return state(tx, &t), nil
+	}
+}
+
+// Suspend has a schedule start no runs by itself, or start them again: then also the
+// last that was missed meanwhile, where it is not too late for that.
+func Suspend(id core.TemplateID, suspended bool) draft.Command[State] {
+	return func(tx *draft.Tx) (State, error) {
+		t, ok := tx.Template(id)
+		if !ok {
+			return State{}, missing(tx, id)
+		}
+		if t.Schedule.Suspended != suspended {
+			s := *t.Schedule
+			s.Suspended = suspended
+			t.Schedule = &s
+			tx.PutTemplate(t)
+		}
+		return state(tx, &t), nil
+	}
+}
+
+// RunNow starts a run that no time asks for, whatever others there are.
+func RunNow(id core.TemplateID, by string) draft.Command[*core.Workload] {
+	return func(tx *draft.Tx) (*core.Workload, error) {
+		t, ok := tx.Template(id)
+		if !ok {
+			return nil, missing(tx, id)
+		}
+		doc, err := document(tx, &t)
+		if err != nil {
+			return nil, below(err)
+		}
+		if err := rightsOf(tx, &t, doc); err != nil {
+			return nil, err
+		}
+		doc.NamePrefix = t.Name
+		r := &round{tx: tx, t: t, s: copied(t.Schedule)}
+		w, err := r.submit(doc, by)
+		if err != nil {
+			return nil, err
+		}
+		r.s.Runs = append(r.s.Runs, core.ScheduledRun{ID: w.ID, Name: w.Name, MadeAt: tx.Now})
+		r.write()
+		return w, nil
+	}
+}
+
+// Delete forgets a schedule. Its runs stay, unless they are to go with it.
+func Delete(id core.TemplateID, runs bool, by string) draft.Command[draft.Nothing] {
+	return func(tx *draft.Tx) (draft.Nothing, error) {
+		t, ok := tx.Template(id)
+		if !ok {
+			return nil, missing(tx, id)
+		}
+		if runs {
+			for _, r := range t.Schedule.Runs {
+				_, err := submission.Delete(draft.Ref{ID: r.ID}, by)(tx)
+				var refused *draft.Error
+				if err != nil && !(errors.As(err, &refused) && (refused.Code == draft.CodeNotFound || refused.Code == draft.CodeIllegal)) {
+					return nil, err // what is being deleted already, or is gone, is what was asked for
+				}
+			}
+		}
+		tx.DropTemplate(id)
+		return nil, nil
+	}
+}
+
+// ofProject are the schedules of a project, or all of them, in no order.
+func ofProject(tx *draft.Tx, project core.ProjectID) []core.Template {
+	var out []core.Template
+	for id := range tx.State.Templates {
+		if id.Kind != core.TemplateSchedule || project != "" && id.Project != project {
+			continue
+		}
+		if t, ok := tx.Template(id); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// state is what a schedule comes to, with the phases of its runs.
+func state(tx *draft.Tx, t *core.Template) State {
+	out := State{Template: *t, Kind: lifecycle.Training}
+	var doc struct {
+		Kind lifecycle.Kind `json:"kind"`
+	}
+	if err := json.Unmarshal([]byte(t.Last().Document), &doc); err == nil && doc.Kind != "" {
+		out.Kind = doc.Kind
+	}
+	if whole, err := document(tx, t); err == nil { // a template may say the kind
+		out.Kind = whole.Kind
+	}
+	s := copied(t.Schedule)
+	for i := range s.Runs {
+		if w, _, live := tx.View(s.Runs[i].ID); live {
+			s.Runs[i].Phase = w.Phase
+		}
+	}
+	out.Schedule = &s
+	e, err := recur.Parse(s.Cron)
+	zone, zerr := tx.State.Zone(s.TimeZone)
+	if err == nil && zerr == nil && !s.Suspended {
+		out.Next = recur.Upcoming(e, zone, tx.Now, upcoming)
+	}
+	return out
+}
+
+// copied is a schedule whose lists can be changed.
+func copied(s *core.Schedule) core.Schedule {
+	c := *s
+	c.Runs, c.Events = slices.Clone(s.Runs), slices.Clone(s.Events)
+	return c
+}
