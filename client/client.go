@@ -51,6 +51,7 @@ type Client struct {
 	Nodes         NodeService
 	Licenses      LicenseService
 	Reservations  ReservationService
+	Schedules     ScheduleService
 	Secrets       SecretService
 	Access        AccessService
 	Templates     TemplateService
@@ -95,6 +96,7 @@ func New(o Options) (*Client, error) {
 	}
 	c.Projects, c.Departments = c.Of(Projects), c.Of(Departments)
 	c.Pools, c.Nodes, c.Licenses, c.Reservations = PoolService{c}, NodeService{c}, LicenseService{c}, ReservationService{c}
+	c.Schedules = ScheduleService{c}
 	c.Secrets, c.Templates, c.Notifications, c.Access = SecretService{c}, TemplateService{c}, NotificationService{c}, AccessService{c}
 	return c, nil
 }

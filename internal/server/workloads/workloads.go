@@ -53,6 +53,7 @@ func Register(r *reader.Reader, a huma.API, closing <-chan struct{}) {
 	s.convertRoutes()
 	s.documentRoutes()
 	s.templateRoutes()
+	s.scheduleRoutes()
 }
 
 type workloadOutput struct {

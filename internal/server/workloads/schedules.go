@@ -1,0 +1,212 @@
+package workloads
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
+	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/rbac"
+	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/organisation"
+	"github.com/musterhq/muster/internal/engine/recurring"
+	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/request"
+	"github.com/musterhq/muster/internal/server/wire"
+)
+
+type scheduleOutput struct {
+	Status int
+	Body   api.Schedule
+}
+
+// ScheduleName is a path that names a schedule; exported for the framework.
+type ScheduleName struct {
+	Project string `path:"project"`
+	Name    string `path:"name"`
+}
+
+func (n ScheduleName) id() core.TemplateID { return recurring.ID(core.ProjectID(n.Project), n.Name) }
+
+// scheduleRoutes serves schedules. Who may do what to one may do so to workloads of
+// its kind and owner.
+func (s *routes) scheduleRoutes() {
+	const all, one = "/v1/projects/{project}/schedules", "/v1/projects/{project}/schedules/{name}"
+	tags := []string{"schedules"}
+	huma.Register(s.api, huma.Operation{OperationID: "list-schedules", Method: http.MethodGet, Path: all, Summary: "Every schedule of a project, with its runs and next times", Tags: tags}, s.listSchedules)
+	huma.Register(s.api, huma.Operation{OperationID: "schedule", Method: http.MethodGet, Path: one, Summary: "One schedule", Tags: tags}, func(ctx context.Context, in *ScheduleName) (*scheduleOutput, error) {
+		return s.oneSchedule(s.schedule(ctx, rbac.Read, in.id()))(http.StatusOK)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "create-schedule", Method: http.MethodPost, Path: all, Summary: "Make a schedule, which submits a workload again and again by the clock", Tags: tags, DefaultStatus: http.StatusCreated, MaxBodyBytes: request.BodyMax + 1,
+	}, func(ctx context.Context, in *struct {
+		Project string `path:"project"`
+		request.DryRunning
+		Body api.NewSchedule
+	}) (*scheduleOutput, error) {
+		return s.oneSchedule(s.putSchedule(ctx, ScheduleName{in.Project, in.Body.Name}, in.Body.ScheduleSpec, organisation.MustBeNew, in.DryRun))(http.StatusCreated)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "replace-schedule", Method: http.MethodPut, Path: one, Summary: "Decide everything about a schedule anew, making it where it is not there; who says what it runs becomes its user", Tags: tags, MaxBodyBytes: request.BodyMax + 1,
+	}, func(ctx context.Context, in *struct {
+		ScheduleName
+		request.DryRunning
+		Body api.ScheduleSpec
+	}) (*scheduleOutput, error) {
+		return s.oneSchedule(s.putSchedule(ctx, in.ScheduleName, in.Body, organisation.MayExist, in.DryRun))(http.StatusOK)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "change-schedule", Method: http.MethodPatch, Path: one, Summary: "Change some fields of a schedule: a JSON merge patch, in which null takes a field away", Tags: tags, MaxBodyBytes: request.BodyMax + 1,
+	}, func(ctx context.Context, in *struct {
+		ScheduleName
+		request.DryRunning
+		Body map[string]any `contentType:"application/merge-patch+json"`
+	}) (*scheduleOutput, error) {
+		return s.oneSchedule(s.patchSchedule(ctx, in.ScheduleName, in.Body, in.DryRun))(http.StatusOK)
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "delete-schedule", Method: http.MethodDelete, Path: one, Summary: "Forget a schedule; its runs stay unless they are to go with it", Tags: tags, DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *struct {
+		ScheduleName
+		Runs bool `query:"runs" doc:"Its runs are ended and deleted too"`
+	}) (*struct{}, error) {
+		if _, err := s.schedule(ctx, rbac.Delete, in.id()); err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return nil, problem.OrNil(s.Log, s.Control.Apply(ctx, recurring.Delete(in.id(), in.Runs, access.Actor(ctx))))
+	})
+	for _, verb := range []struct {
+		name, summary string
+		suspended     bool
+	}{{"suspend", "Have a schedule start no more runs by itself", true}, {"resume", "Have a schedule start runs again; the last that was missed meanwhile starts at once, where it is not too late for that", false}} {
+		huma.Register(s.api, huma.Operation{OperationID: verb.name + "-schedule", Method: http.MethodPost, Path: one + "/" + verb.name, Summary: verb.summary, Tags: tags}, func(ctx context.Context, in *ScheduleName) (*scheduleOutput, error) {
+			if _, err := s.schedule(ctx, rbac.Update, in.id()); err != nil {
+				return nil, problem.Of(s.Log, err)
+			}
+			return s.oneSchedule(control.Do(ctx, s.Control, recurring.Suspend(in.id(), verb.suspended)))(http.StatusOK)
+		})
+	}
+	huma.Register(s.api, huma.Operation{
+		OperationID: "run-schedule", Method: http.MethodPost, Path: one + "/run", Summary: "Start a run of a schedule now, whatever others there are", Tags: tags, DefaultStatus: http.StatusCreated,
+	}, func(ctx context.Context, in *ScheduleName) (*workloadOutput, error) {
+		if _, err := s.schedule(ctx, rbac.Update, in.id()); err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		w, err := control.Do(ctx, s.Control, recurring.RunNow(in.id(), access.Actor(ctx)))
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return s.answer(ctx, w, http.StatusCreated)
+	})
+}
+
+func (s *routes) listSchedules(ctx context.Context, in *struct {
+	Project string `path:"project" doc:"'-': all"`
+}) (*struct{ Body api.ScheduleList }, error) {
+	of := core.ProjectID(in.Project)
+	if in.Project == request.AllProjects {
+		of = ""
+	}
+	all, err := control.Do(ctx, s.Control, recurring.List(of))
+	if err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
+	all = slices.DeleteFunc(all, func(x recurring.State) bool { return !access.SeesOne(ctx, x.Project, x.User, x.Kind) })
+	out := &struct{ Body api.ScheduleList }{api.ScheduleList{Items: make([]api.Schedule, len(all))}}
+	for i := range all {
+		if out.Body.Items[i], err = wire.Schedule(all[i]); err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+	}
+	return out, nil
+}
+
+// schedule is one to which who asks may do something. To whom it is hidden it is as if
+// it were not there.
+func (s *routes) schedule(ctx context.Context, verb string, id core.TemplateID) (recurring.State, error) {
+	x, err := control.Do(ctx, s.Control, recurring.Get(id))
+	if err != nil {
+		return x, err
+	}
+	if !access.SeesOne(ctx, x.Project, x.User, x.Kind) {
+		return x, draft.NotFound("schedule "+id.Name+" of project "+string(id.Project), "muster schedule list")
+	}
+	return x, access.May(ctx, verb, rbac.NounOf(x.Kind), x.Project, x.User)
+}
+
+// oneSchedule answers with a schedule, or with why there is none.
+func (s *routes) oneSchedule(x recurring.State, err error) func(status int) (*scheduleOutput, error) {
+	return func(status int) (*scheduleOutput, error) {
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		shown, err := wire.Schedule(x)
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return &scheduleOutput{Status: status, Body: shown}, nil
+	}
+}
+
+// putSchedule makes a schedule, or has one be as it is said. Who says what it runs has
+// to be one who may submit that.
+func (s *routes) putSchedule(ctx context.Context, name ScheduleName, in api.ScheduleSpec, must organisation.Existence, dry bool) (none recurring.State, err error) {
+	e, err := wire.DecideSchedule(in)
+	if err != nil {
+		return none, err
+	}
+	old, err := s.schedule(ctx, rbac.Update, name.id())
+	switch there := err == nil; {
+	case there && must == organisation.MustBeNew:
+	case !there && !draft.IsNotFound(err):
+		return none, err
+	case !there && must == organisation.MustExist:
+		return none, err
+	}
+	doc, err := spec.LoadWith(e.Document, spec.Assets{}, s.assetResolver(ctx, name.Project))
+	if err != nil {
+		return none, below("document", err)
+	}
+	doc.Project = name.Project
+	e.Project, e.Name, e.User, e.Owner, e.Must, e.DryRun = core.ProjectID(name.Project), name.Name, access.User(ctx), access.Owns(ctx), must, dry
+	if old.Schedule == nil || !sameDocument(old.Template.Last().Document, e.Document) {
+		if err := maySubmit(ctx, doc); err != nil {
+			return none, err
+		}
+	}
+	return control.Do(ctx, s.Control, recurring.Put(e))
+}
+
+// sameDocument reports whether two documents say the same.
+func sameDocument(a string, b []byte) bool {
+	var x, y spec.Document
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	left, err1 := json.Marshal(&x)
+	right, err2 := json.Marshal(&y)
+	return err1 == nil && err2 == nil && string(left) == string(right)
+}
+
+func (s *routes) patchSchedule(ctx context.Context, name ScheduleName, patch map[string]any, dry bool) (out recurring.State, err error) {
+	was, err := s.schedule(ctx, rbac.Update, name.id())
+	if err != nil {
+		return was, err
+	}
+	old, err := wire.ScheduleSpec(&was.Template)
+	if err != nil {
+		return was, err
+	}
+	err = request.Patch(old, patch, func(n api.ScheduleSpec) error {
+		out, err = s.putSchedule(ctx, name, n, organisation.MustExist, dry)
+		return err
+	})
+	return out, err
+}
