@@ -7,7 +7,6 @@ package recur
 
 import (
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,7 +170,7 @@ func (e *Expression) comes() bool {
 	}
 	longest := []int{31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 	for m, days := range longest {
-		if e.months&(1<<(m+1)) != 0 && bits.TrailingZeros64(e.days) <= days {
+		if e.months&(1<<(m+1)) != 0 && e.days&(1<<(days+1)-1) != 0 {
 			return true
 		}
 	}

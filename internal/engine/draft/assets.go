@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/agenda"
 	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -80,11 +81,11 @@ func (e *State) loadTemplates(ctx context.Context) error {
 		return fmt.Errorf("read templates: %w", err)
 	}
 	e.Templates = map[core.TemplateID]core.Template{}
-	e.Recurring = Recurring{zones: e.Recurring.zones}
+	e.Agenda = agenda.Agenda{}
 	for _, t := range all {
 		e.Templates[t.ID()] = t
 		if t.Schedule != nil {
-			e.recurs(t.ID(), t.Schedule)
+			e.Agenda.Put(t.ID(), t.Schedule)
 		}
 	}
 	return nil
@@ -131,12 +132,12 @@ func compareTemplates(x, y core.TemplateID) int {
 func (e *State) templatesWritten(x templated) {
 	for _, id := range x.Gone {
 		delete(e.Templates, id)
-		e.recurs(id, nil)
+		e.Agenda.Put(id, nil)
 	}
 	for _, t := range x.Put {
 		e.Templates[t.ID()] = t
 		if t.Schedule != nil {
-			e.recurs(t.ID(), t.Schedule)
+			e.Agenda.Put(t.ID(), t.Schedule)
 		}
 	}
 }

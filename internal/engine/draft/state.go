@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 	"github.com/musterhq/muster/internal/core/schedule/state"
+	"github.com/musterhq/muster/internal/engine/agenda"
 	"github.com/musterhq/muster/internal/engine/estimate"
 	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/engine/workload"
@@ -129,14 +130,14 @@ type Fleet struct {
 // Indexes follow from records and fleet: Reindex makes them anew, Index and Unindex
 // keep them.
 type Indexes struct {
-	Names     map[FullName]core.WorkloadID // of live
-	Held      map[core.WorkloadID]struct{} // workloads whose phase holds resources
-	Wanting   map[core.WorkloadID]struct{} // who has something to be placed
-	Usage     map[core.NodeID]*Usage
-	Timers    timers
-	Awaited   awaitedBy
-	Instants  instants // at which a plan may come out differently
-	Recurring Recurring
+	Names    map[FullName]core.WorkloadID // of live
+	Held     map[core.WorkloadID]struct{} // workloads whose phase holds resources
+	Wanting  map[core.WorkloadID]struct{} // who has something to be placed
+	Usage    map[core.NodeID]*Usage
+	Timers   timers
+	Awaited  awaitedBy
+	Instants instants      // at which a plan may come out differently
+	Agenda   agenda.Agenda // of schedules
 }
 
 // Planning is what the scheduler has been told, and what it has not been told yet.
@@ -295,7 +296,7 @@ func (e *State) NextWake() time.Time {
 	if !e.RetryAt.IsZero() {
 		return e.RetryAt
 	}
-	at := workload.Earliest(e.Timers.next(), e.nextRecurring())
+	at := workload.Earliest(e.Timers.next(), e.Agenda.Next(e.Now))
 	if len(e.Wanting) > 0 {
 		at = workload.Earliest(at, e.Instants.next())
 	}

@@ -51,7 +51,7 @@ func Suspend(id core.TemplateID, suspended bool) draft.Command[State] {
 			s := *t.Schedule
 			s.Suspended = suspended
 			t.Schedule = &s
-			tx.PutTemplate(t)
+			put(tx, t)
 		}
 		return state(tx, &t), nil
 	}
@@ -99,7 +99,8 @@ func Delete(id core.TemplateID, runs bool, by string) draft.Command[draft.Nothin
 				}
 			}
 		}
-		tx.DropTemplate(id)
+		tx.Templated.Drop(id)
+		tx.Templated.Gone = append(tx.Templated.Gone, id)
 		return nil, nil
 	}
 }
@@ -138,7 +139,7 @@ func state(tx *draft.Tx, t *core.Template) State {
 	}
 	out.Schedule = &s
 	e, err := recur.Parse(s.Cron)
-	zone, zerr := tx.State.Zone(s.TimeZone)
+	zone, zerr := tx.State.Agenda.Zone(s.TimeZone)
 	if err == nil && zerr == nil && !s.Suspended {
 		out.Next = recur.Upcoming(e, zone, tx.Now, upcoming)
 	}
@@ -150,4 +151,10 @@ func copied(s *core.Schedule) core.Schedule {
 	c := *s
 	c.Runs, c.Events = slices.Clone(s.Runs), slices.Clone(s.Events)
 	return c
+}
+
+// put has a schedule be as it is given.
+func put(tx *draft.Tx, t core.Template) {
+	tx.Templated.Drop(t.ID())
+	tx.Templated.Put = append(tx.Templated.Put, t)
 }

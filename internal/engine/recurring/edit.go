@@ -45,6 +45,7 @@ type State struct {
 	Kind     lifecycle.Kind // of the workloads that it makes
 	Next     []time.Time    // its next times; none: it is suspended
 	Warnings []string       // of an edit: what is allowed and perhaps not meant
+	Whole    *spec.Document // of an edit: of a run that were started now
 }
 
 // Edit makes a schedule, or has one be another.
@@ -104,9 +105,9 @@ func Put(e Edit) draft.Command[State] {
 			return State{}, err
 		}
 		out := state(tx, &t)
-		out.Warnings = refusals(tx, &t, whole)
+		out.Whole, out.Warnings = whole, refusals(tx, &t, whole)
 		if !e.DryRun {
-			tx.PutTemplate(t)
+			put(tx, t)
 		}
 		return out, nil
 	}
@@ -136,7 +137,7 @@ func possible(tx *draft.Tx, e Edit, there bool) error {
 	if errors.As(err, &bad) {
 		return invalid("cron", bad.Message, bad.Hint)
 	}
-	if _, err := tx.State.Zone(e.TimeZone); err != nil || e.TimeZone == "Local" || e.TimeZone == "" {
+	if _, err := tx.State.Agenda.Zone(e.TimeZone); err != nil || e.TimeZone == "Local" || e.TimeZone == "" {
 		return invalid("timeZone", fmt.Sprintf("%.60q is not a time zone that is known here", e.TimeZone), "write one of the IANA list, such as Europe/Berlin, or UTC")
 	}
 	switch n := len([]rune(e.Description)); {

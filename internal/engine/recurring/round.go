@@ -28,7 +28,7 @@ const (
 // Round does what is due of all schedules. A run and the note that its time has been
 // seen to are of the same commit: no time is lost, and none has two runs.
 func Round(tx *draft.Tx) {
-	for _, id := range tx.DueSchedules() {
+	for _, id := range tx.State.Agenda.Due(tx.Now) {
 		t, ok := tx.Template(id)
 		if !ok {
 			continue
@@ -40,7 +40,7 @@ func Round(tx *draft.Tx) {
 		if r.changed {
 			r.write()
 		}
-		tx.LookedAt(id, next)
+		draft.Put(&tx.Looked, id, next)
 	}
 }
 
@@ -55,7 +55,7 @@ type round struct {
 // write puts the schedule into the draft.
 func (r *round) write() {
 	r.t.Schedule = &r.s
-	r.tx.PutTemplate(r.t)
+	put(r.tx, r.t)
 }
 
 // look takes over which runs have ended, and forgets those that are gone.
@@ -128,7 +128,7 @@ func (r *round) forget() {
 // start does what the clock asks for, and says when it does so again; zero: never.
 func (r *round) start() time.Time {
 	e, err := recur.Parse(r.s.Cron)
-	zone, zerr := r.tx.State.Zone(r.s.TimeZone)
+	zone, zerr := r.tx.State.Agenda.Zone(r.s.TimeZone)
 	if err = cmp.Or(err, zerr); err != nil { // a zone that this machine does not know, unlike the one before
 		r.event(core.RunRefused, r.tx.Now.Truncate(time.Hour), err.Error())
 		return r.tx.Now.Add(time.Hour)

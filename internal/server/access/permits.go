@@ -1,4 +1,4 @@
-package workloads
+package access
 
 import (
 	"context"
@@ -6,25 +6,24 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/spec"
-	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 )
 
-// maySubmit refuses a document whose kind of workload who asks may not submit in its
+// MaySubmit refuses a document whose kind of workload who asks may not submit in its
 // project, or which reaches beyond its own container where they may not.
-func maySubmit(ctx context.Context, doc *spec.Document) error {
-	if !access.Enforced(ctx) {
+func MaySubmit(ctx context.Context, doc *spec.Document) error {
+	if !Enforced(ctx) {
 		return nil
 	}
 	project := core.ProjectID(doc.Project)
-	if err := access.May(ctx, rbac.Create, rbac.NounOf(doc.Kind), project, access.User(ctx)); err != nil {
+	if err := May(ctx, rbac.Create, rbac.NounOf(doc.Kind), project, User(ctx)); err != nil {
 		return err
 	}
 	field, what := rbac.ReachesHost(doc)
 	if field == "" {
 		return nil
 	}
-	err := access.May(ctx, rbac.Create, rbac.HostAccess, project, access.User(ctx))
+	err := May(ctx, rbac.Create, rbac.HostAccess, project, User(ctx))
 	if p := problem.Refused(err); p != nil {
 		c := *p
 		c.Detail = field + ": " + what + "; " + p.Detail

@@ -1,4 +1,6 @@
-package workloads
+// Package schedules serves schedules, which submit workloads again and again by the
+// clock.
+package schedules
 
 import (
 	"context"
@@ -18,9 +20,24 @@ import (
 	"github.com/musterhq/muster/internal/engine/recurring"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
 	"github.com/musterhq/muster/internal/server/wire"
 )
+
+// routes serve schedules.
+type routes struct {
+	*reader.Reader
+	api huma.API
+}
+
+// Register adds the routes of schedules to an API.
+func Register(r *reader.Reader, a huma.API) {
+	s := &routes{r, a}
+	s.scheduleRoutes()
+}
+
+type workloadOutput struct{ Body api.Workload }
 
 type scheduleOutput struct {
 	Status int
@@ -103,7 +120,11 @@ func (s *routes) scheduleRoutes() {
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		return s.answer(ctx, w, http.StatusCreated)
+		ps, err := s.Gather(ctx, []*core.Workload{w}, wire.ViewFull, reader.TasksMost)
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return &workloadOutput{wire.Workload(ps[0], wire.ViewFull, s.Clock())}, nil
 	})
 }
 
@@ -170,29 +191,40 @@ func (s *routes) putSchedule(ctx context.Context, name ScheduleName, in api.Sche
 	case !there && must == organisation.MustExist:
 		return none, err
 	}
-	doc, err := spec.LoadWith(e.Document, spec.Assets{}, s.assetResolver(ctx, name.Project))
+	e.Project, e.Name, e.User, e.Owner, e.Must, e.DryRun = core.ProjectID(name.Project), name.Name, access.User(ctx), access.Owns(ctx), must, true
+	x, err := control.Do(ctx, s.Control, recurring.Put(e))
 	if err != nil {
-		return none, below("document", err)
+		return none, err
 	}
-	doc.Project = name.Project
-	e.Project, e.Name, e.User, e.Owner, e.Must, e.DryRun = core.ProjectID(name.Project), name.Name, access.User(ctx), access.Owns(ctx), must, dry
-	if old.Schedule == nil || !sameDocument(old.Template.Last().Document, e.Document) {
-		if err := maySubmit(ctx, doc); err != nil {
+	if old.Schedule == nil || x.Template.Last().Number != old.Template.Last().Number { // they say what it runs
+		if err := maySubmit(ctx, &x, e.Document); err != nil {
 			return none, err
 		}
 	}
+	if dry {
+		return x, nil
+	}
+	e.DryRun = false
 	return control.Do(ctx, s.Control, recurring.Put(e))
 }
 
-// sameDocument reports whether two documents say the same.
-func sameDocument(a string, b []byte) bool {
-	var x, y spec.Document
-	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal(b, &y) != nil {
-		return false
+// maySubmit refuses who may not submit the runs of a schedule themselves, by the way by
+// which they come.
+func maySubmit(ctx context.Context, x *recurring.State, document []byte) error {
+	var doc spec.Document
+	if err := json.Unmarshal(document, &doc); err != nil {
+		return err
 	}
-	left, err1 := json.Marshal(&x)
-	right, err2 := json.Marshal(&y)
-	return err1 == nil && err2 == nil && string(left) == string(right)
+	kinds := map[core.TemplateKind]bool{core.TemplateWork: doc.Template != "", core.TemplateEnvironment: doc.Environment != "", core.TemplateCompute: doc.Compute != "", core.TemplateDataSource: len(doc.Data) > 0}
+	for _, kind := range []core.TemplateKind{core.TemplateWork, core.TemplateEnvironment, core.TemplateCompute, core.TemplateDataSource} {
+		if !kinds[kind] {
+			continue
+		}
+		if err := access.May(ctx, rbac.Read, rbac.AssetNoun(kind), x.Project, x.User); err != nil {
+			return err
+		}
+	}
+	return access.MaySubmit(ctx, x.Whole)
 }
 
 func (s *routes) patchSchedule(ctx context.Context, name ScheduleName, patch map[string]any, dry bool) (out recurring.State, err error) {
