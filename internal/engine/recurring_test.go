@@ -394,65 +394,73 @@ func TestASchedulesMistakes(t *testing.T) {
 	}
 }
 
-// flaky fails every other commit, before anything is written or after all of it is.
-type flaky struct {
+// mortal is a store whose server is killed at some commit: before anything of it is
+// written, or after all of it is and before anybody hears of that.
+type mortal struct {
 	store.Store
-	n, kind int
+	commits, dies int // at which of them
+	late          bool
+	dead          bool
 }
 
-var errFlaky = errors.New("the disk is gone")
+var errKilled = errors.New("the server was killed")
 
-func (f *flaky) Commit(ctx context.Context, term store.Term, b *store.Batch) (core.Revision, error) {
-	f.n++
-	switch f.n % (2 + f.kind) {
-	case 0:
-		return 0, errFlaky
-	default:
-		return f.Store.Commit(ctx, term, b)
+func (m *mortal) Commit(ctx context.Context, term store.Term, b *store.Batch) (core.Revision, error) {
+	if m.commits++; m.dead || m.commits < m.dies {
+		if m.dead {
+			return 0, errKilled
+		}
+		return m.Store.Commit(ctx, term, b)
 	}
+	if m.dead = true; m.late {
+		if _, err := m.Store.Commit(ctx, term, b); err != nil {
+			return 0, err
+		}
+	}
+	return 0, errKilled
 }
 
 // A server that is killed at any moment has either the run and the note of its time, or
-// neither: here at every commit, before it or after it.
+// neither: whatever the commit, and before it or after it.
 func TestNoTimeIsLostOrRunTwice(t *testing.T) {
-	for kind := range 3 {
-		st := memstore.New()
-		o := newOffice(t, st)
-		ask(o, recurring.Put(every("*/10 * * * *")))
-		bad := &flaky{Store: st, kind: kind}
-		at := opens
-		for i := range 40 {
-			o.st = bad
-			o.begin() // a new server, with what was written
-			at = at.Add(5 * time.Minute)
-			o.e.Do(context.Background(), at, nil) // its commit may fail
-			if i%3 == 0 {
-				o.e.Do(context.Background(), at.Add(2*time.Second), nil)
+	for dies := 1; dies <= 4; dies++ {
+		for _, late := range []bool{false, true} {
+			st := memstore.New()
+			o := newOffice(t, st)
+			ask(o, recurring.Put(every("*/10 * * * *")))
+			at := opens
+			for range 20 {
+				at = at.Add(10 * time.Minute)
+				m := &mortal{Store: st, dies: dies, late: late}
+				o.st = m
+				for range 4 { // servers that are killed, one after the other
+					o.begin()
+					for n := 0; n < 6 && !m.dead; n++ {
+						o.e.Do(context.Background(), at.Add(time.Duration(n)*time.Second), nil)
+					}
+					m.dead, m.commits = false, 0
+				}
+				o.st = st
+				o.begin()
+				o.e.Do(context.Background(), at.Add(time.Minute), nil) // one that lives
 			}
-		}
-		o.st = st
-		o.begin()
-		o.passes(at.Add(5 * time.Minute))
-		seen := map[string]bool{}
-		page, err := st.List(t.Context(), store.Query{Limit: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, w := range page.Items {
-			if due := w.Spec.Annotations[core.AnnotationDueAt]; seen[due] {
-				t.Errorf("%s has two runs", due)
-			} else {
+			o.at(at.Add(2*time.Minute), report.Cluster())
+			page, err := st.List(t.Context(), store.Query{Limit: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			for _, w := range page.Items {
+				due := w.Spec.Annotations[core.AnnotationDueAt]
+				if seen[due] {
+					t.Errorf("%s has two runs", due)
+				}
 				seen[due] = true
 			}
-		}
-		missed := 0
-		for _, e := range o.night().Schedule.Events {
-			if e.What == core.TimesMissed {
-				missed += e.Count
+			if len(page.Items) != 20 || len(o.runs()) != 20 {
+				t.Errorf("killed at commit %d, late %v: there are %d runs, and %d are in its list, of 20 times", dies, late, len(page.Items), len(o.runs()))
 			}
-		}
-		if n := len(page.Items); n != len(o.runs()) || n < 10 || n+missed < 15 {
-			t.Errorf("kind %d: %d runs, %d are in its list, %d times were missed of 20", kind, n, len(o.runs()), missed)
+			o.happened()
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/recur"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -73,6 +74,7 @@ func newScheduleEdit(s *session.Session, create bool) *cobra.Command {
 	}
 	o.cmd = cmd
 	o.document.Register(s, cmd)
+	o.document.Recurring = true
 	f := cmd.Flags()
 	f.StringVar(&o.cron, "cron", "", "when it runs: a cron expression such as '0 2 * * mon-fri', or @daily and the like")
 	f.StringVar(&o.zone, "time-zone", "", "by whose clocks, such as Europe/Berlin; default: UTC")
@@ -118,6 +120,10 @@ func editSchedule(ctx context.Context, s *session.Session, o *scheduleOptions, n
 	if err != nil {
 		return err
 	}
+	if when := d.When(); when != nil && doc != nil {
+		o.of(when, patch)
+		name = cmp.Or(name, when.Name)
+	}
 	if doc != nil {
 		if patch["document"], err = fieldsOf(doc); err != nil {
 			return err
@@ -126,7 +132,7 @@ func editSchedule(ctx context.Context, s *session.Session, o *scheduleOptions, n
 	}
 	var made *api.Schedule
 	if o.create {
-		if o.cron == "" {
+		if patch["cron"] == nil {
 			return session.UsageError("it does not say when it runs", "add --cron, such as --cron '0 2 * * *' or --cron @daily")
 		}
 		n := api.NewSchedule{Name: name}
@@ -161,6 +167,26 @@ func editSchedule(ctx context.Context, s *session.Session, o *scheduleOptions, n
 	return nil
 }
 
+// scheduleRecord is a schedule as muster apply reads it.
+type scheduleRecord struct {
+	Kind    string `json:"kind"`
+	Project string `json:"project,omitempty"`
+	api.NewSchedule
+}
+
+// recordOf is the record of a schedule that a file for another system says.
+func recordOf(when *foreign.Schedule, doc *spec.Document) (*scheduleRecord, error) {
+	r := &scheduleRecord{Kind: scheduleKind, Project: when.Project}
+	r.Name, r.Cron, r.TimeZone, r.Concurrency, r.Suspended = when.Name, when.Cron, when.TimeZone, when.Concurrency, when.Suspended
+	r.KeepCompleted, r.KeepFailed = when.KeepCompleted, when.KeepFailed
+	if when.StartingDeadline > 0 {
+		r.StartingDeadline = when.StartingDeadline.String()
+	}
+	var err error
+	r.Document, err = fieldsOf(doc)
+	return r, err
+}
+
 // patch is what the flags say of a schedule beside its workload.
 func (o *scheduleOptions) patch() (map[string]any, error) {
 	patch := map[string]any{}
@@ -182,6 +208,22 @@ func (o *scheduleOptions) patch() (map[string]any, error) {
 		}
 	}
 	return patch, nil
+}
+
+// of takes over what a file says of when it is run, where flags do not.
+func (o *scheduleOptions) of(when *foreign.Schedule, patch map[string]any) {
+	say := func(field string, value any, given bool) {
+		if _, flagged := patch[field]; !flagged && given {
+			patch[field] = value
+		}
+	}
+	say("cron", when.Cron, true)
+	say("timeZone", when.TimeZone, when.TimeZone != "")
+	say("concurrency", when.Concurrency, when.Concurrency != "")
+	say("startingDeadline", when.StartingDeadline.String(), when.StartingDeadline > 0)
+	say("suspended", true, when.Suspended)
+	say("keepCompleted", when.KeepCompleted, when.KeepCompleted != nil)
+	say("keepFailed", when.KeepFailed, when.KeepFailed != nil)
 }
 
 // changesDocument reports whether anything is said of the workload.

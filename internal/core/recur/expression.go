@@ -158,7 +158,7 @@ func (f field) number(text string) (int, error) {
 		if f.words != nil {
 			allowed += ", or " + f.words[0] + " to " + f.words[len(f.words)-1]
 		}
-		return 0, wrong(allowed, "%.40q is not a %s", text, f.name)
+		return 0, wrong(allowed, "%s %.40q is not one that there is", f.name, text)
 	}
 	return n, nil
 }
