@@ -293,6 +293,15 @@ func laidOver(s *session.Session, d *document.DocumentFlags, assets spec.Assets,
 	return doc, src, nil
 }
 
+// Recurring are the fields of a document that is submitted again and again from here.
+func Recurring(s *session.Session, doc *spec.Document) (map[string]json.RawMessage, error) {
+	if err := document.ResolveWorkdir(doc, document.Local(s)); err != nil {
+		return nil, err
+	}
+	document.CarryEnvironment(s, doc, document.Local(s))
+	return fieldsOf(doc)
+}
+
 // fieldsOf are the fields of a document that each run has: it is called otherwise each
 // time, and in the project of the schedule.
 func fieldsOf(doc *spec.Document) (map[string]json.RawMessage, error) {

@@ -150,6 +150,7 @@ var rules = []rule{
 	{pkg: "internal/cli/sshserver", may: []string{"internal/cli/sftp"}, why: "a connection knows files and commands, and nothing of tasks"},
 	{pkg: "internal/compat", may: []string{"internal/compat", "internal/cli", "internal/convert", "internal/core", "api", "client"}, why: "other tools' command lines translate words: what muster's own does they have done by it"},
 	{pkg: "internal/compat/slurm/terms", may: []string{"internal/compat", "internal/cli", "internal/convert", "internal/core", "api", "client"}, not: []string{"internal/compat/slurm", "internal/compat/slurm/accounting"}, why: "what Slurm's tools have in common knows none of them"},
+	{pkg: "internal/compat/slurm/crontab", may: []string{"internal/compat", "internal/cli", "internal/convert", "internal/core", "api", "client"}, not: []string{"internal/compat/slurm", "internal/compat/slurm/accounting"}, why: "a table of jobs is made of schedules: what it shares with the queue's tools is in terms"},
 	{pkg: "internal/compat/slurm/accounting", may: []string{"internal/compat", "internal/cli", "internal/convert", "internal/core", "api", "client"}, not: []string{"internal/compat/slurm"}, why: "the record of jobs is read by itself: what it shares with the queue's tools is in terms"},
 	{pkg: "internal/simulate", may: []string{"internal/simulate", "internal/core"}, why: "simulations run the pure core on files; they know no server, store or backend"},
 	{pkg: "internal/simulate/trace", may: nil, why: "reading a trace needs nothing of ours"},
