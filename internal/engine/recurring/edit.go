@@ -69,14 +69,14 @@ func Put(e Edit) draft.Command[State] {
 		if err := possible(tx, e, there); err != nil {
 			return State{}, err
 		}
-		var doc spec.Document
-		if err := json.Unmarshal(e.Document, &doc); err != nil {
-			return State{}, invalid("document", err.Error(), "write it as a workload document")
+		doc, err := spec.Parse(e.Document)
+		if err != nil {
+			return State{}, below(err)
 		}
-		if err := runnable(&doc, e.Project); err != nil {
+		if err := runnable(doc, e.Project); err != nil {
 			return State{}, err
 		}
-		text, err := json.Marshal(&doc)
+		text, err := json.Marshal(doc)
 		if err != nil {
 			return State{}, invalid("document", err.Error(), "write it as a workload document")
 		}
