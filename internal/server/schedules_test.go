@@ -51,11 +51,11 @@ func TestSchedulesAreMadeAndChanged(t *testing.T) {
 		t.Errorf("it is listed among assets: %+v", assets.Items)
 	}
 	for body, field := range map[string]string{
-		`{"name":"x","cron":"61 * * * *","document":{"command":["fake"]}}`:                 "cron",
-		`{"name":"x","cron":"@daily","timeZone":"Mars","document":{"command":["fake"]}}`:   "timeZone",
-		`{"name":"x","cron":"@daily","document":{"command":["fake"],"name":"y"}}`:          "document.name",
-		`{"name":"x","cron":"@daily","document":{"command":["fake"],"nonsense":1}}`:        "document",
-		`{"name":"x","cron":"@daily","document":{"template":"nosuch"}}`:                    "template",
+		`{"name":"x","cron":"61 * * * *","document":{"command":["fake"]}}`:                    "cron",
+		`{"name":"x","cron":"@daily","timeZone":"Mars","document":{"command":["fake"]}}`:      "timeZone",
+		`{"name":"x","cron":"@daily","document":{"command":["fake"],"name":"y"}}`:             "document.name",
+		`{"name":"x","cron":"@daily","document":{"command":["fake"],"nonsense":1}}`:           "document",
+		`{"name":"x","cron":"@daily","document":{"template":"nosuch"}}`:                       "template",
 		`{"name":"x","cron":"@daily","startingDeadline":"soon","document":{"command":["x"]}}`: "startingDeadline",
 	} {
 		var text string
