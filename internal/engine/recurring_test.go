@@ -305,6 +305,20 @@ func TestARefusedRunIsSaid(t *testing.T) {
 	o.ran("202601010400 Starting")
 }
 
+// What fits nowhere at present may fit again: a node was away.
+func TestARunThatFitsNowhereIsTriedAgain(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	e := every("@hourly")
+	e.Document, e.Within = []byte(`{"command":["fake"],"resources":{"gpu":2}}`), 30*time.Minute
+	ask(o, recurring.Put(e))
+	o.passes(opens.Add(2*time.Hour + 10*time.Minute))
+	o.ran()
+	o.happened("Refused 01T01:00 x1", "TooLate 01T01:00 x1", "Refused 01T02:00 x1")
+	o.at(o.e.Now, engine.Inventory("p", []core.Node{{ID: "n1", Backend: "p", Ready: true, CPU: 4000, Memory: 8 << 30, Devices: []core.Device{{ID: "g", Healthy: true}, {ID: "h", Healthy: true}}}}))
+	o.passes(o.e.Now.Add(time.Minute))
+	o.ran("202601010200 Starting")
+}
+
 // Whose schedule it is says what its runs may do, at the time of each.
 func TestARunHasTheRightsOfItsOwner(t *testing.T) {
 	o := newOffice(t, memstore.New())

@@ -128,7 +128,9 @@ func editSchedule(ctx context.Context, s *session.Session, o *scheduleOptions, n
 		if patch["document"], err = fieldsOf(doc); err != nil {
 			return err
 		}
-		project = cmp.Or(d.Project, doc.Project, project)
+		if o.create {
+			project = cmp.Or(doc.Project, project)
+		}
 	}
 	var made *api.Schedule
 	if o.create {

@@ -28,7 +28,11 @@ func (e *Expression) Next(after time.Time, zone *time.Location) time.Time {
 		case e.hours&(1<<t.Hour()) == 0:
 			t = t.Add(time.Duration(60-t.Minute()) * time.Minute)
 		case e.minutes&(1<<t.Minute()) == 0:
-			t = t.Add(time.Minute)
+			next := t.Minute() + 1
+			for next < 60 && e.minutes&(1<<next) == 0 {
+				next++
+			}
+			t = t.Add(time.Duration(next-t.Minute()) * time.Minute)
 		default:
 			return t.UTC()
 		}

@@ -20,7 +20,9 @@ type Agenda struct {
 	of      map[core.WorkloadID]core.TemplateID   // whose run a workload is
 	runs    map[core.TemplateID][]core.WorkloadID // the other way round
 	changed map[core.TemplateID]struct{}          // it, or a run of it, is not as it was looked at
-	zones   map[string]*time.Location             // that were asked for
+	soonest time.Time                             // of next; zero: there is none, or stale is set
+	stale   bool
+	zones   map[string]*time.Location // that were asked for
 }
 
 // Zone is the time zone of a name, such as Europe/Berlin.
@@ -43,6 +45,7 @@ func (a *Agenda) Put(id core.TemplateID, s *core.Schedule) {
 	delete(a.runs, id)
 	delete(a.next, id)
 	delete(a.changed, id)
+	a.stale = true
 	if s == nil {
 		return
 	}
@@ -72,22 +75,29 @@ func (a *Agenda) Looked(next map[core.TemplateID]time.Time) {
 	for id, at := range next {
 		delete(a.changed, id)
 		put(&a.next, id, at)
+		a.stale = true
 	}
 }
 
 // Next is when some schedule has to be looked at; zero: never.
-func (a *Agenda) Next(now time.Time) (at time.Time) {
+func (a *Agenda) Next(now time.Time) time.Time {
 	if len(a.changed) > 0 {
 		return now
 	}
-	for _, t := range a.next {
-		at = workload.Earliest(at, t)
+	if a.stale {
+		a.soonest, a.stale = time.Time{}, false
+		for _, t := range a.next {
+			a.soonest = workload.Earliest(a.soonest, t)
+		}
 	}
-	return at
+	return a.soonest
 }
 
 // Due are the schedules that have to be looked at now, by project and name.
 func (a *Agenda) Due(now time.Time) []core.TemplateID {
+	if at := a.Next(now); at.IsZero() || at.After(now) {
+		return nil
+	}
 	due := maps.Clone(a.changed)
 	for id, at := range a.next {
 		if !at.IsZero() && !at.After(now) {

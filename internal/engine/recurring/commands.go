@@ -121,16 +121,7 @@ func ofProject(tx *draft.Tx, project core.ProjectID) []core.Template {
 
 // state is what a schedule comes to, with the phases of its runs.
 func state(tx *draft.Tx, t *core.Template) State {
-	out := State{Template: *t, Kind: lifecycle.Training}
-	var doc struct {
-		Kind lifecycle.Kind `json:"kind"`
-	}
-	if err := json.Unmarshal([]byte(t.Last().Document), &doc); err == nil && doc.Kind != "" {
-		out.Kind = doc.Kind
-	}
-	if whole, err := document(tx, t); err == nil { // a template may say the kind
-		out.Kind = whole.Kind
-	}
+	out := State{Template: *t, Kind: kindOf(tx, t)}
 	s := copied(t.Schedule)
 	for i := range s.Runs {
 		if w, _, live := tx.View(s.Runs[i].ID); live {
@@ -144,6 +135,21 @@ func state(tx *draft.Tx, t *core.Template) State {
 		out.Next = recur.Upcoming(e, zone, tx.Now, upcoming)
 	}
 	return out
+}
+
+// kindOf is the kind of the workloads of a schedule. Only where another may say it are
+// its assets looked at: lists have many schedules, and nobody else is served meanwhile.
+func kindOf(tx *draft.Tx, t *core.Template) lifecycle.Kind {
+	var doc struct {
+		Kind     lifecycle.Kind `json:"kind"`
+		Template string         `json:"template"`
+	}
+	if err := json.Unmarshal([]byte(t.Last().Document), &doc); err == nil && doc.Kind == "" && doc.Template != "" {
+		if whole, err := document(tx, t); err == nil {
+			return whole.Kind
+		}
+	}
+	return cmp.Or(doc.Kind, lifecycle.Training)
 }
 
 // copied is a schedule whose lists can be changed.

@@ -25,6 +25,10 @@ const (
 	refusedLongest = 500
 )
 
+// passing are refusals of what may be accepted in a while: a node that is away comes
+// back.
+var passing = []draft.Code{draft.CodeFull, draft.CodeUnavailable, draft.CodeUnschedulable}
+
 // Round does what is due of all schedules. A run and the note that its time has been
 // seen to are of the same commit: no time is lost, and none has two runs.
 func Round(tx *draft.Tx) {
@@ -158,7 +162,7 @@ func (r *round) start() time.Time {
 func (r *round) begin(a recur.Answer, running int) time.Time {
 	err := r.run(a, running)
 	var refused *draft.Error
-	if errors.As(err, &refused) && (refused.Code == draft.CodeFull || refused.Code == draft.CodeUnavailable) {
+	if errors.As(err, &refused) && slices.Contains(passing, refused.Code) {
 		r.event(core.RunRefused, a.Start, shortened(sentence(err))+"; it is tried again in "+refusedAgain.String())
 		return r.tx.Now.Add(refusedAgain)
 	}
