@@ -49,7 +49,7 @@ func removed(id core.WorkloadID) draft.Work { return submission.Removed(id, nil)
 
 func every(cron string) recurring.Edit {
 	return recurring.Edit{
-		Project: "default", Name: "night", User: "u", Document: []byte(`{"command":["fake"],"resources":{"cpu":"0.1"}}`),
+		Project: "default", Name: "night", User: "u", Document: []byte(`{"command":["fake"],"resources":{"cpu":"0.001"}}`),
 		Schedule: core.Schedule{Cron: cron, TimeZone: "UTC", Concurrency: core.ConcurrencyAllow, KeepCompleted: 3, KeepFailed: 1},
 	}
 }
@@ -275,7 +275,14 @@ func TestEndedRunsAreKeptForAWhile(t *testing.T) {
 	}
 	// With the schedule go its runs where that is asked for.
 	all := o.night().Schedule.Runs
-	askIdle(o, recurring.Delete(recurring.ID("default", "night"), true, "user:u"))
+	var refused *draft.Error
+	if err := o.e.Do(context.Background(), o.e.Now, []draft.Work{recurring.Delete(recurring.ID("default", "night"), "user:u", func(w *core.Workload) bool { return w.ID != all[1].ID })})[0]; !errors.As(err, &refused) || refused.Code != draft.CodeForbidden {
+		t.Errorf("it is deleted with what somebody may not delete: %v", err)
+	}
+	if now := o.night().Schedule.Runs; len(now) != len(all) {
+		t.Errorf("of its runs %d are left", len(now))
+	}
+	askIdle(o, recurring.Delete(recurring.ID("default", "night"), "user:u", func(*core.Workload) bool { return true }))
 	for _, r := range all {
 		if w, err := o.st.Workload(t.Context(), r.ID); err != nil || w.Phase != lifecycle.Deleting && w.Target != lifecycle.Deleting && w.Phase != lifecycle.Terminating {
 			t.Errorf("%s is %s: %v", r.Name, w.Phase, err)

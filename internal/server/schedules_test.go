@@ -75,6 +75,8 @@ func TestASchedulesRightsAreThoseOfItsWorkloads(t *testing.T) {
 	r.person("mia", "ml-engineer", "vision")
 	r.person("lead", "project-lead", "vision")
 	r.person("zq-eve", "l2-researcher", "zq-hidden")
+	r.must("POST", "/v1/roles", `{"name":"own-work","permissions":["create:trainings","read:trainings:own","update:trainings:own"]}`, nil)
+	r.person("otto", "own-work", "vision")
 	const path = "/v1/projects/vision/schedules"
 	night := func(name, kind string) string {
 		return fmt.Sprintf(`{"name":%q,"cron":"@yearly","document":{"kind":%q,"image":"x","command":["fake"]}}`, name, kind)
@@ -94,6 +96,9 @@ func TestASchedulesRightsAreThoseOfItsWorkloads(t *testing.T) {
 		{"bob", "DELETE", path + "/anns", "", http.StatusForbidden},
 		{"bob", "PUT", path + "/anns", `{"cron":"@daily","document":{"image":"y","command":["fake"]}}`, http.StatusForbidden},
 		{"zq-eve", "GET", path + "/anns", "", http.StatusForbidden},
+		{"otto", "GET", path + "/anns", "", http.StatusNotFound},
+		{"otto", "PUT", path + "/anns", `{"cron":"@daily","document":{"image":"x","command":["fake","ottos"]}}`, http.StatusNotFound},
+		{"otto", "PUT", path + "/ottos", `{"cron":"@daily","document":{"image":"x","command":["fake","ottos"]}}`, http.StatusOK},
 		{"ann", "POST", path + "/anns/suspend", "", http.StatusOK},
 		{"lead", "PATCH", path + "/anns", `{"cron":"@monthly"}`, http.StatusOK},
 		{"lead", "PATCH", path + "/anns", `{"document":{"volumes":[{"hostPath":"/etc","path":"/etc2"}]}}`, http.StatusForbidden},

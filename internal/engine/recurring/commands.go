@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
@@ -83,26 +84,47 @@ func RunNow(id core.TemplateID, by string) draft.Command[*core.Workload] {
 	}
 }
 
-// Delete forgets a schedule. Its runs stay, unless they are to go with it.
-func Delete(id core.TemplateID, runs bool, by string) draft.Command[draft.Nothing] {
+// Delete forgets a schedule. Its runs stay; where may is given they are ended and
+// deleted too, all of them or, where may says no of one, nothing.
+func Delete(id core.TemplateID, by string, may func(*core.Workload) bool) draft.Command[draft.Nothing] {
 	return func(tx *draft.Tx) (draft.Nothing, error) {
 		t, ok := tx.Template(id)
 		if !ok {
 			return nil, missing(tx, id)
 		}
-		if runs {
-			for _, r := range t.Schedule.Runs {
-				_, err := submission.Delete(draft.Ref{ID: r.ID}, by)(tx)
-				var refused *draft.Error
-				if err != nil && !(errors.As(err, &refused) && (refused.Code == draft.CodeNotFound || refused.Code == draft.CodeIllegal)) {
-					return nil, err // what is being deleted already, or is gone, is what was asked for
-				}
+		if may != nil {
+			if err := deleteRuns(tx, &t, by, may); err != nil {
+				return nil, err
 			}
 		}
 		tx.Templated.Drop(id)
 		tx.Templated.Gone = append(tx.Templated.Gone, id)
 		return nil, nil
 	}
+}
+
+func deleteRuns(tx *draft.Tx, t *core.Template, by string, may func(*core.Workload) bool) error {
+	var refs []draft.Ref
+	for _, r := range t.Schedule.Runs {
+		d, err := tx.Find(draft.Ref{ID: r.ID})
+		switch {
+		case draft.IsNotFound(err):
+			continue // it is gone, as was asked for
+		case err != nil:
+			return err
+		case !may(d.W): // runs belong to who said then what the schedule runs
+			return &draft.Error{Code: draft.CodeForbidden, Message: fmt.Sprintf("run %s is %s's, whose workloads you may not delete", r.Name, d.W.User), Hint: "leave its runs, and delete those that you may with muster delete"}
+		}
+		refs = append(refs, draft.Ref{ID: r.ID})
+	}
+	for _, ref := range refs {
+		_, err := submission.Delete(ref, by)(tx)
+		var refused *draft.Error
+		if err != nil && !(errors.As(err, &refused) && refused.Code == draft.CodeIllegal) { // it is being deleted
+			return err
+		}
+	}
+	return nil
 }
 
 // ofProject are the schedules of a project, or all of them, in no order.

@@ -97,7 +97,13 @@ func (s *routes) scheduleRoutes() {
 		if _, err := s.schedule(ctx, rbac.Delete, in.id()); err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		return nil, problem.OrNil(s.Log, s.Control.Apply(ctx, recurring.Delete(in.id(), in.Runs, access.Actor(ctx))))
+		var may func(*core.Workload) bool
+		if in.Runs {
+			may = func(w *core.Workload) bool {
+				return access.Allowed(ctx, rbac.Delete, rbac.NounOf(w.Kind), w.Project, w.User)
+			}
+		}
+		return nil, problem.OrNil(s.Log, s.Control.Apply(ctx, recurring.Delete(in.id(), access.Actor(ctx), may)))
 	})
 	for _, verb := range []struct {
 		name, summary string
@@ -183,12 +189,13 @@ func (s *routes) putSchedule(ctx context.Context, name ScheduleName, in api.Sche
 	if err != nil {
 		return none, err
 	}
-	old, err := s.schedule(ctx, rbac.Update, name.id())
+	old, err := control.Do(ctx, s.Control, recurring.Get(name.id()))
 	switch there := err == nil; {
-	case there && must == organisation.MustBeNew:
-	case !there && !draft.IsNotFound(err):
-		return none, err
-	case !there && must == organisation.MustExist:
+	case there && must != organisation.MustBeNew: // also one that is hidden from who asks: it is not theirs to take
+		if _, err := s.schedule(ctx, rbac.Update, name.id()); err != nil {
+			return none, err
+		}
+	case !there && (must == organisation.MustExist || !draft.IsNotFound(err)):
 		return none, err
 	}
 	e.Project, e.Name, e.User, e.Owner, e.Must, e.DryRun = core.ProjectID(name.Project), name.Name, access.User(ctx), access.Owns(ctx), must, true
