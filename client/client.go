@@ -52,6 +52,7 @@ type Client struct {
 	Licenses      LicenseService
 	Policies      PolicyService
 	Reservations  ReservationService
+	Schedules     ScheduleService
 	Secrets       SecretService
 	Access        AccessService
 	Templates     TemplateService
@@ -97,6 +98,7 @@ func New(o Options) (*Client, error) {
 	c.Projects, c.Departments = c.Of(Projects), c.Of(Departments)
 	c.Pools, c.Nodes, c.Licenses, c.Reservations = PoolService{c}, NodeService{c}, LicenseService{c}, ReservationService{c}
 	c.Policies = PolicyService{c}
+	c.Schedules = ScheduleService{c}
 	c.Secrets, c.Templates, c.Notifications, c.Access = SecretService{c}, TemplateService{c}, NotificationService{c}, AccessService{c}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // schedules know every zone, whatever the machine has
 
 	"github.com/musterhq/muster/internal/backend/local"
 	"github.com/musterhq/muster/internal/backend/local/supervisor"

@@ -33,6 +33,7 @@ func commands(hooks Hooks) []command {
 		{"submit", "delete rm", submit.NewDelete},
 		{"submit", "scale", submit.NewScale},
 		{"submit", "update", submit.NewUpdate},
+		{"submit", "schedule schedules cron", submit.NewSchedule},
 		{"submit", "import", submit.NewImport},
 		{"submit", "export", submit.NewExport},
 		{"look", "get list ls ps", inspect.NewGet},

@@ -178,6 +178,12 @@ func (t *Tool) Made(ctx context.Context, of spec.Assets, doc *spec.Document) (*s
 	return spec.Overlay(d.Base, doc)
 }
 
+// Recurring are the fields of a document that is submitted again and again, with what
+// Submit would give it.
+func (t *Tool) Recurring(doc *spec.Document) (map[string]json.RawMessage, error) {
+	return submit.Recurring(t.s, doc)
+}
+
 // Submit submits a document: with the present directory as its own, where it
 // names none and the server is of this machine.
 func (t *Tool) Submit(ctx context.Context, doc *spec.Document, dryRun bool) (*api.Workload, error) {

@@ -80,6 +80,10 @@ func report(r *source.Result) []byte {
 	}
 	for _, d := range r.Documents {
 		b.WriteString("---\n")
+		if when := r.Schedules[d]; when != nil {
+			b.Write(when.YAML(d))
+			continue
+		}
 		b.Write(spec.YAML(d))
 	}
 	return b.Bytes()

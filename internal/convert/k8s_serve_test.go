@@ -11,7 +11,7 @@ import (
 // its pods may be placed like ours.
 func TestARefusedKindSaysWhatWorks(t *testing.T) {
 	for kind, want := range map[string]string{
-		"CronJob": "write spec.jobTemplate as a Job and let cron run muster run -f", "SeldonDeployment": "write the predictor's container as a Deployment", "ScheduledWorkflow": "let cron submit them", "Gadget": "kinds that are read: Deployment, InferenceService, JAXJob, Job, JobSet, LeaderWorkerSet",
+		"SeldonDeployment": "write the predictor's container as a Deployment", "ScheduledWorkflow": "wait for each other with after", "Gadget": "kinds that are read: CronJob, Deployment, InferenceService, JAXJob, Job, JobSet, LeaderWorkerSet",
 	} {
 		_, err := convert.Import([]byte("apiVersion: example.com/v1\nkind: " + kind + "\nmetadata: {name: a}\n"))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "schedulerName: muster") {

@@ -117,6 +117,8 @@ func kubernetesTotal(o fields) (x total, is bool) {
 			n = 1
 		}
 		add(float64(n), dig(s, "template"))
+	case "CronJob": // of one run
+		return kubernetesTotal(fields{"kind": "Job", "metadata": o["metadata"], "spec": dig(s, "jobTemplate", "spec")})
 	case "Job":
 		if strings.HasPrefix(textOf(o["apiVersion"]), "batch.volcano.sh/") {
 			for _, g := range dig(s, "tasks").([]any) {

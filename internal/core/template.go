@@ -47,6 +47,9 @@ type Template struct {
 	// present one.
 	Versions  []TemplateVersion `json:"versions"`
 	CreatedAt time.Time         `json:"createdAt"`
+	// Schedule is when workloads are made of it: of a TemplateSchedule alone. It is
+	// never changed in place.
+	Schedule *Schedule `json:"schedule,omitempty"`
 }
 
 // TemplateVersion is a document that a template has had.

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/consequence"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/planner"
+	"github.com/musterhq/muster/internal/engine/recurring"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -52,6 +53,7 @@ func (e *Engine) Do(ctx context.Context, now time.Time, work []draft.Work) []err
 	}
 	consequence.ApplyClaims(tx)
 	wake(tx)
+	recurring.Round(tx)
 	if e.Instants.Passed(tx.Now) && len(e.Wanting) > 0 {
 		e.Dirty = true
 	}

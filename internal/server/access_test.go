@@ -337,6 +337,7 @@ func TestWhatIsHiddenIsNowhere(t *testing.T) {
 	r.submits("zq-eve", `{"project":"zq-hidden","name":"zq-waits","command":["fake","run=forever"],"resources":{"gpu":4}}`)
 	waits := r.submits("ann", `{"project":"vision","name":"waits","command":["fake","run=forever"],"resources":{"gpu":4}}`)
 	r.must("POST", "/v1/projects/zq-hidden/templates", `{"name":"zq-template","document":{"image":"zq-image"}}`, nil)
+	r.must("POST", "/v1/projects/zq-hidden/schedules", `{"name":"zq-schedule","cron":"@yearly","document":{"image":"zq-image","command":["fake"]}}`, nil)
 	for _, name := range []string{"zq-holds"} {
 		for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 			var w api.Workload

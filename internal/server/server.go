@@ -28,6 +28,7 @@ import (
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
 	"github.com/musterhq/muster/internal/server/rights"
+	"github.com/musterhq/muster/internal/server/schedules"
 	"github.com/musterhq/muster/internal/server/usage"
 	"github.com/musterhq/muster/internal/server/watch"
 	"github.com/musterhq/muster/internal/server/workloads"
@@ -175,6 +176,7 @@ func (s *Server) routes() {
 	s.api = humago.New(s.mux, cfg)
 	s.schemas()
 	workloads.Register(s.Reader, s.api, s.closing)
+	schedules.Register(s.Reader, s.api)
 	logs.Register(s.Reader, s.api, s.builds, s.closing)
 	watch.Register(s.Reader, s.api, s.version.Version, s.closing)
 	s.guard.Register(s.api)

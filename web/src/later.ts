@@ -2,6 +2,7 @@
 // it together, so that parts that only these share are in it too.
 export { Admin } from './screens/admin/settings'
 export { keepForm } from './screens/admin/templates'
+export { SchedulesPage } from './screens/schedules/page'
 export { Submit } from './screens/submit/page'
 export { UsagePage } from './screens/usage/page'
 export { marksForm } from './fleet/marks'

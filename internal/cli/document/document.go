@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/convert/slurm"
+	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
 )
@@ -46,8 +47,11 @@ type DocumentFlags struct {
 
 	Base     *spec.Document // what flags change, instead of a file; nil: none
 	LikeName string         // of the workload that base is of
-	explain  bool
-	read     []Piece // what the file holds, once it was read; nil: it was not
+	// Recurring says that the file may be of what is run again and again; otherwise
+	// that is refused, as it would be run once.
+	Recurring bool
+	explain   bool
+	read      []Piece // what the file holds, once it was read; nil: it was not
 }
 
 // Register gives cmd the flags that say a document.
@@ -217,6 +221,15 @@ func OneFromFile(s *session.Session, d *DocumentFlags) (*spec.Document, Source, 
 	return p.Doc, p.Src, err
 }
 
+// When is when the document of OneFromFile is run again and again, as its file says;
+// nil: it does not.
+func (d *DocumentFlags) When() *foreign.Schedule {
+	if len(d.read) != 1 {
+		return nil
+	}
+	return d.read[0].Schedule
+}
+
 // fromFile are the documents of the file; an empty one where none is named.
 func fromFile(s *session.Session, d *DocumentFlags) ([]Piece, error) {
 	src := Source{File: d.File}
@@ -248,9 +261,16 @@ func pieces(s *session.Session, d *DocumentFlags) ([]Piece, error) {
 		if d.File == "-" {
 			src.File = "standard input"
 		}
-		if d.read, err = ReadDocuments(s, src, d.allowLossy, d.explain); err != nil {
+		read, err := ReadDocuments(s, src, d.allowLossy, d.explain)
+		if err != nil {
 			return nil, err
 		}
+		if !d.Recurring {
+			if err := Once(read); err != nil {
+				return nil, err
+			}
+		}
+		d.read = read
 	}
 	return slices.Clone(d.read), nil
 }

@@ -16,8 +16,9 @@ import (
 
 // Piece is a document with where it stands.
 type Piece struct {
-	Doc *spec.Document
-	Src Source
+	Doc      *spec.Document
+	Src      Source
+	Schedule *foreign.Schedule // when it is run again and again; nil: it is run once
 }
 
 // ReadDocuments reads the file of a run: documents, or what was written for
@@ -38,7 +39,7 @@ func ReadDocuments(s *session.Session, src Source, allow, explain bool) ([]Piece
 	account(s, src.File, r, explain)
 	all := make([]Piece, len(r.Documents))
 	for i, doc := range r.Documents {
-		all[i] = Piece{doc, src}
+		all[i] = Piece{doc, src, r.Schedules[doc]}
 	}
 	return all, nil
 }
@@ -65,9 +66,19 @@ func readNative(src Source, unlike error) ([]Piece, error) {
 		if err != nil {
 			return nil, own.Refuse(err)
 		}
-		all = append(all, Piece{doc, own})
+		all = append(all, Piece{Doc: doc, Src: own})
 	}
 	return all, nil
+}
+
+// Once refuses what a file says is to be run again and again.
+func Once(all []Piece) error {
+	for _, p := range all {
+		if p.Schedule != nil {
+			return session.UsageError(fmt.Sprintf("%s is to be run again and again: %s", p.Src.File, p.Schedule.Cron), "muster schedule create -f "+p.Src.File+" makes a schedule of it, and muster schedule run-now starts a run at once")
+		}
+	}
+	return nil
 }
 
 // Only is the document of a file that is to hold one.

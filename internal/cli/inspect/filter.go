@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/filter"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/nearest"
@@ -34,6 +35,7 @@ type FilterFlags struct {
 	all           bool
 	since, before string
 	labels        []string
+	schedule      string
 	prefix        string
 	filter        string
 	deleted       bool
@@ -50,6 +52,7 @@ func (f *FilterFlags) register(cmd *cobra.Command) {
 	fl.StringVar(&f.since, "since", "", "submitted since: 2d, or an instant")
 	fl.StringVar(&f.before, "before", "", "submitted before: 2d ago, or an instant")
 	fl.StringArrayVarP(&f.labels, "label", "l", nil, "key=value; repeat for several")
+	fl.StringVar(&f.schedule, "schedule", "", "only the runs of this schedule, whoever's and however old")
 	fl.StringVar(&f.prefix, "prefix", "", "names that begin with this")
 	fl.StringVar(&f.filter, "filter", "", "as in the pages: words, and field:value, like status:failed user:@me gpus>=8 age<2d")
 	fl.BoolVar(&f.deleted, "deleted", false, "also those that were deleted")
@@ -69,8 +72,8 @@ type query struct {
 func (f *FilterFlags) Query(s *session.Session, sc session.Scope) (query, error) {
 	now := s.Clock()
 	q := query{limit: f.limit, Options: client.ListOptions{Project: sc.Project, Prefix: f.prefix, Kinds: f.kinds, Deleted: f.deleted, User: f.user, Filter: f.filter}}
-	q.mine = f.user == "" && !f.all && f.filter == ""
-	q.usual = !f.all && f.filter == "" && f.since == "" && f.before == "" && len(f.Status) == 0
+	q.mine = f.user == "" && !f.all && f.filter == "" && f.schedule == ""
+	q.usual = !f.all && f.filter == "" && f.schedule == "" && f.since == "" && f.before == "" && len(f.Status) == 0
 	if f.limit < 0 {
 		return q, session.UsageError(fmt.Sprintf("--limit: %d is negative", f.limit), "0 is all")
 	}
@@ -84,6 +87,9 @@ func (f *FilterFlags) Query(s *session.Session, sc session.Scope) (query, error)
 		if q.Options.Before, err = session.ParseWhen("before", f.before, now); err != nil {
 			return q, err
 		}
+	}
+	if f.schedule != "" {
+		q.Options.Labels = map[string]string{core.LabelSchedule: f.schedule}
 	}
 	for _, l := range f.labels {
 		k, v, ok := strings.Cut(l, "=")

@@ -29,12 +29,12 @@ type applyOptions struct {
 func NewApply(s *session.Session) *cobra.Command {
 	o := &applyOptions{}
 	cmd := &cobra.Command{
-		Use: "apply -f FILE [flags]", Short: "Make workloads, projects, departments, pools, licenses, nodes, reservations and policies what files say",
+		Use: "apply -f FILE [flags]", Short: "Make workloads, projects, departments, pools, licenses, nodes, reservations, policies and schedules what files say",
 		Long: `Makes records what files say: of projects, departments, pools, licenses,
 nodes, reservations and policies all of them, or none where one of them cannot be; then
-workloads, one after the other. A file holds one or several documents, divided by
+schedules and workloads, one after the other. A file holds one or several documents, divided by
 lines of ---, each with its kind (Project, Department, Pool, License, Node,
-Reservation, Policy, or the kind of a workload), its name (of a policy scope and for), and its other fields as in
+Reservation, Policy, Schedule, or the kind of a workload), its name (of a policy scope and for), and its other fields as in
 -o yaml of the record. What a document does not say is what it is by default, but for what changes by the day: stopMode of projects and cordon
 of nodes stay as they are unless they are named. Records that no document names
 stay as they are. Doing it again changes nothing.
@@ -74,6 +74,8 @@ type Manifest struct {
 	Records api.Manifest
 	Places  []placedRecord // of records
 	works   []*applyWork
+	// schedules are made after records and before works.
+	schedules []*applySchedule
 }
 
 func readManifest(s *session.Session, files []string) (*Manifest, error) {
@@ -90,8 +92,11 @@ func readManifest(s *session.Session, files []string) (*Manifest, error) {
 			return nil, err
 		}
 	}
-	if len(m.Records.Items)+len(m.works) == 0 {
+	if len(m.Records.Items)+len(m.works)+len(m.schedules) == 0 {
 		return nil, session.UsageError("there is no record in "+strings.Join(files, ", "), "each has its kind and name; muster apply --help shows how")
+	}
+	if err := twiceScheduled(m.schedules); err != nil {
+		return nil, err
 	}
 	seen := map[string]bool{}
 	for _, a := range m.works {
@@ -116,6 +121,9 @@ func apply(ctx context.Context, s *session.Session, o *applyOptions) error {
 	if err := compare(ctx, s, c, m.works); err != nil {
 		return err
 	}
+	if err := compareSchedules(ctx, s, c, m.schedules); err != nil {
+		return err
+	}
 	done := &api.Applied{Items: []api.AppliedItem{}, DryRun: o.dry}
 	records := func(dry bool) error {
 		if len(m.Records.Items) == 0 {
@@ -132,12 +140,17 @@ func apply(ctx context.Context, s *session.Session, o *applyOptions) error {
 		if err := records(true); err != nil {
 			return err
 		}
+		if !slices.ContainsFunc(done.Items, func(i api.AppliedItem) bool { return i.Action != "unchanged" }) { // else they may need what changes with them
+			if err := applySchedules(ctx, s, c, m.schedules, true); err != nil {
+				return err
+			}
+		}
 		if err := foresee(ctx, s, c, m.works, done.Items); err != nil {
 			return err
 		}
 	}
 	if ask {
-		if about, ending, any := planOf(s, done.Items, m.works); any {
+		if about, ending, any := planOf(s, append(slices.Clone(done.Items), scheduleItems(m.schedules)...), m.works); any {
 			if err := agreed(s, about, ending); err != nil {
 				return err
 			}
@@ -147,7 +160,11 @@ func apply(ctx context.Context, s *session.Session, o *applyOptions) error {
 		if err := records(false); err != nil {
 			return err
 		}
+		if err := applySchedules(ctx, s, c, m.schedules, false); err != nil {
+			return err
+		}
 	}
+	done.Items = append(done.Items, scheduleItems(m.schedules)...)
 	for _, item := range done.Items {
 		if err := applied(s, item, o.dry); err != nil {
 			return err
@@ -212,6 +229,14 @@ func (m *Manifest) Read(file string, data []byte) error {
 					return err
 				}
 				m.works = append(m.works, a)
+				continue
+			}
+			if item["kind"] == scheduleKind {
+				a, err := readSchedule(placedRecord{file: file, before: from, node: doc.Body}, item)
+				if err != nil {
+					return err
+				}
+				m.schedules = append(m.schedules, a)
 				continue
 			}
 			m.Records.Items, m.Places = append(m.Records.Items, item), append(m.Places, placedRecord{file: file, before: from, node: doc.Body})

@@ -92,12 +92,23 @@ func importFile(s *session.Session, file string, from foreign.Format, explain, a
 	if err := document.Lossless(s, file, r, allow); err != nil {
 		return err
 	}
-	return documents(s, r.Documents)
+	return documents(s, r)
 }
 
-// documents prints workload documents.
-func documents(s *session.Session, docs []*spec.Document) error {
+// documents prints workload documents, and of what is run again and again the schedule.
+func documents(s *session.Session, r *foreign.Result) error {
 	var b bytes.Buffer
+	docs := make([]any, len(r.Documents))
+	for i, d := range r.Documents {
+		docs[i] = d
+		if when := r.Schedules[d]; when != nil {
+			record, err := recordOf(when, d)
+			if err != nil {
+				return err
+			}
+			docs[i] = record
+		}
+	}
 	switch s.Format() {
 	case "json":
 		for _, d := range docs {
@@ -116,11 +127,15 @@ func documents(s *session.Session, docs []*spec.Document) error {
 			b.Write(append(data, '\n'))
 		}
 	default:
-		for i, d := range docs {
+		for i, d := range r.Documents {
 			if i > 0 {
 				b.WriteString("---\n")
 			}
-			b.Write(spec.YAML(d))
+			if when := r.Schedules[d]; when != nil {
+				b.Write(when.YAML(d))
+			} else {
+				b.Write(spec.YAML(d))
+			}
 		}
 	}
 	_, err := s.IO.Out.Write(b.Bytes())
@@ -188,6 +203,9 @@ func exported(ctx context.Context, s *session.Session, args []string, file, proj
 		}
 		all, err := document.ReadDocuments(s, src, allow, false)
 		if err != nil {
+			return nil, err
+		}
+		if err := document.Once(all); err != nil {
 			return nil, err
 		}
 		p, err := document.Only(all)

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/inspect"
 	"github.com/musterhq/muster/internal/cli/session"
+	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -63,7 +64,7 @@ func plannedAll(s *session.Session, ws []api.Workload) error {
 				return err
 			}
 		}
-		return documents(s, docs)
+		return documents(s, &foreign.Result{Documents: docs})
 	}
 	if s.Machine() {
 		return s.Document(api.WorkloadList{Items: ws})

@@ -17,13 +17,14 @@ import (
 	"github.com/musterhq/muster/internal/compat/sky"
 	"github.com/musterhq/muster/internal/compat/slurm"
 	"github.com/musterhq/muster/internal/compat/slurm/accounting"
+	"github.com/musterhq/muster/internal/compat/slurm/crontab"
 )
 
 // tools are the commands by the name that the program is called by. They are
 // made only when one is called: their tables are long.
 var tools = map[string]func() *compat.Command{
 	"mcli": mcli.Tool, "runai": runai.Tool, "sky": sky.Tool, "dstack": dstack.Tool,
-	"sbatch": slurm.Sbatch, "srun": slurm.Srun, "squeue": slurm.Squeue, "scancel": slurm.Scancel, "sinfo": slurm.Sinfo, "scontrol": slurm.Scontrol,
+	"sbatch": slurm.Sbatch, "srun": slurm.Srun, "squeue": slurm.Squeue, "scancel": slurm.Scancel, "sinfo": slurm.Sinfo, "scontrol": slurm.Scontrol, "scrontab": crontab.Scrontab,
 	"sacct": accounting.Sacct, "sacctmgr": accounting.Sacctmgr, "salloc": slurm.Salloc, "seff": accounting.Seff, "sprio": slurm.Sprio, "sshare": slurm.Sshare, "sstat": accounting.Sstat,
 }
 

@@ -54,7 +54,7 @@ var silent = map[string]bool{"no-follow": true, "table": true, "sky follow": tru
 // TestFlagsThatAreDoneAreRead finds flags in tables that no command looks at.
 func TestFlagsThatAreDoneAreRead(t *testing.T) {
 	sources := map[string]map[string]bool{
-		"mcli": literals(t, "../mcli"), "runai": literals(t, "../runai"), "slurm": literals(t, "../slurm", "../slurm/accounting", "../slurm/table", "../slurm/terms"), "jobq": literals(t, "../jobq"), "sky": literals(t, "../sky"), "dstack": literals(t, "../dstack"), "compat": literals(t, "."),
+		"mcli": literals(t, "../mcli"), "runai": literals(t, "../runai"), "slurm": literals(t, "../slurm", "../slurm/accounting", "../slurm/crontab", "../slurm/table", "../slurm/terms"), "jobq": literals(t, "../jobq"), "sky": literals(t, "../sky"), "dstack": literals(t, "../dstack"), "compat": literals(t, "."),
 	}
 	everyCommand(func(path string, c *compat.Command, _ []compat.Flag) {
 		tool, _, _ := strings.Cut(strings.TrimPrefix(path, "muster "), " ")

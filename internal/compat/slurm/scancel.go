@@ -23,7 +23,7 @@ func Scancel() *compat.Command {
 			{Names: "batch b", Does: "--signal is for the batch script alone"},
 			{Names: "ctld", Void: "everything goes through the server."},
 			{Names: "clusters M", Arg: "NAMES", Many: true, Does: "only jobs in these clusters"},
-			{Names: "cron", Void: "there are no jobs by the clock."},
+			{Names: "cron", Void: "a run by the clock is a job like others; scrontab -e or muster schedule suspend ends what starts them."},
 			{Names: "full f", Does: "--signal is for the batch script, too, and all that it has started"},
 			{Names: "hurry H", Void: "there are no burst buffers to write back."},
 			{Names: "interactive i", Does: "ask first"},

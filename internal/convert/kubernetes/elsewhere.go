@@ -10,12 +10,11 @@ import (
 // alternatives are kinds of which no document can be made, and what does work.
 // In a cluster all of them work as they are: their pods are placed like ours.
 var alternatives = map[string]string{
-	"CronJob":                "nothing here submits by the clock: write spec.jobTemplate as a Job and let cron run muster run -f JOB.yaml",
 	"DaemonSet":              "a daemon of every node is the cluster's own matter",
 	"ReplicationController":  "write it as a Deployment",
 	"SeldonDeployment":       "write the predictor's container as a Deployment",
 	"VirtualMachineInstance": "workloads are processes and containers",
-	"ScheduledWorkflow":      "write its steps as Jobs, which wait for each other with after, and let cron submit them",
+	"ScheduledWorkflow":      "write its steps as Jobs, which wait for each other with after; a CronJob of one that submits them is a schedule",
 	"Workflow":               "write its steps as Jobs, which wait for each other with after",
 	"PipelineRun":            "write its tasks as Jobs, which wait for each other with after",
 	"TaskRun":                "write its steps as a Job",

@@ -22,6 +22,7 @@ type kindReader struct {
 var kinds = map[string]kindReader{
 	"Pod":              {"", (*reader).pod},
 	"Job":              {"batch", (*reader).job},
+	"CronJob":          {"batch", (*reader).cronJob},
 	"Deployment":       {"apps", (*reader).deployment},
 	"ReplicaSet":       {"apps", (*reader).replicaSet},
 	"StatefulSet":      {"apps", (*reader).statefulSet},
@@ -148,6 +149,7 @@ func (k *reader) readObject(o *source.Map) {
 	version.Translated("", "says what the file is")
 	doc := &spec.Document{Kind: lifecycle.Training}
 	k.meta(o.Map("metadata"), doc, true)
+	k.schedule = nil
 	doc = is.read(k, o, doc)
 	o.Finish(source.Reasons{"status": "what the cluster wrote"}, nil, false)
 	at := &source.Value{Reader: k.Reader, Tree: o.Tree, Path: "spec", Line: o.Tree.Line}
@@ -158,5 +160,9 @@ func (k *reader) readObject(o *source.Map) {
 		k.scripted(doc, nil, at)
 	}
 	k.ApplyAnnotation(doc)
+	if k.schedule != nil {
+		k.AddScheduled(doc, *k.schedule)
+		return
+	}
 	k.Add(doc)
 }

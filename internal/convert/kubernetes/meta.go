@@ -22,6 +22,7 @@ type reader struct {
 	texts      []*codec.Tree                // what its tasks read
 	groups     map[string]*podGroup         // pods that start together
 	computed   map[*spec.Document]*computed // what a shell finds out for a document's tasks, until its command does
+	schedule   *source.Schedule             // of the CronJob that is read; nil: it is another kind
 	scaling    *scaler                      // of the Service of Knative that is read; nil: it is another kind
 }
 

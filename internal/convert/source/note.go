@@ -80,8 +80,9 @@ func (n Note) String() string {
 // Result is what was made of a source.
 type Result struct {
 	Format    Format
-	Documents []*spec.Document // as their author would have written them, without defaults; at least one
-	Notes     []Note           // by line
+	Documents []*spec.Document             // as their author would have written them, without defaults; at least one
+	Schedules map[*spec.Document]*Schedule // of those Documents that are run again and again, by the clock
+	Notes     []Note                       // by line
 }
 
 // Lossy are the notes about what is lost.

@@ -19,6 +19,7 @@ import (
 type Reader struct {
 	Format    Format
 	Documents []*spec.Document
+	Schedules map[*spec.Document]*Schedule // of documents that are run again and again
 	Notes     []Note
 	Errors    codec.Errors
 	Partial   bool // of a workload: what is missing comes from elsewhere
@@ -82,7 +83,7 @@ func (r *Reader) Result() (*Result, error) {
 		slices.SortStableFunc(r.Errors, func(a, b codec.FieldError) int { return cmp.Compare(a.Line, b.Line) })
 		return res, r.Errors
 	}
-	res.Documents = r.Documents
+	res.Documents, res.Schedules = r.Documents, r.Schedules
 	return res, nil
 }
 

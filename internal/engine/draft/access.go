@@ -372,6 +372,12 @@ func (r *record) assets(tx *Tx) []core.AuditChange {
 	}
 	of := func(id core.TemplateID) string { return fmt.Sprintf("%s %s of %s", id.Kind, id.Name, id.Project) }
 	shown := func(t core.Template) string {
+		if s := t.Schedule; s != nil { // not what becomes of it
+			return text(map[string]any{
+				"version": t.Last().Number, "description": t.Description, "user": t.User, "cron": s.Cron, "timeZone": s.TimeZone, "concurrency": s.Concurrency,
+				"suspended": s.Suspended, "startingDeadline": s.Within.String(), "keepCompleted": s.KeepCompleted, "keepFailed": s.KeepFailed,
+			})
+		}
 		return text(map[string]any{"version": t.Last().Number, "description": t.Description, "editors": t.Editors, "sharedWith": t.SharedWith})
 	}
 	before := func(id core.TemplateID) string {

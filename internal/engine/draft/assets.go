@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/agenda"
 	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -82,6 +83,7 @@ func (e *State) loadTemplates(ctx context.Context) error {
 		return fmt.Errorf("read templates: %w", err)
 	}
 	e.Templates, e.Policies, e.Governing = map[core.TemplateID]core.Template{}, map[policy.ID]Policy{}, nil
+	e.Agenda = agenda.Agenda{}
 	for _, t := range all {
 		if t.Kind == core.TemplatePolicy {
 			p := ReadPolicy(t)
@@ -92,6 +94,9 @@ func (e *State) loadTemplates(ctx context.Context) error {
 			continue
 		}
 		e.Templates[t.ID()] = t
+		if t.Schedule != nil {
+			e.Agenda.Put(t.ID(), t.Schedule)
+		}
 	}
 	return nil
 }
@@ -125,9 +130,7 @@ func (tx *Tx) writeTemplates(b *store.Batch) {
 			}
 		}
 	}
-	slices.SortFunc(tx.Templated.Gone, func(x, y core.TemplateID) int {
-		return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
-	})
+	slices.SortFunc(tx.Templated.Gone, compareTemplates)
 	b.Templates, b.DropTemplates = tx.Templated.Put, tx.Templated.Gone
 	writePolicies(tx, b)
 }
@@ -149,12 +152,20 @@ func writePolicies(tx *Tx, b *store.Batch) {
 	}
 }
 
+func compareTemplates(x, y core.TemplateID) int {
+	return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
+}
+
 // templatesWritten takes over what a commit has written.
 func (e *State) templatesWritten(x templated) {
 	for _, id := range x.Gone {
 		delete(e.Templates, id)
+		e.Agenda.Put(id, nil)
 	}
 	for _, t := range x.Put {
 		e.Templates[t.ID()] = t
+		if t.Schedule != nil {
+			e.Agenda.Put(t.ID(), t.Schedule)
+		}
 	}
 }

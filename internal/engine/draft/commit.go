@@ -36,6 +36,7 @@ func (tx *Tx) Commit() error {
 	e := tx.State
 	b, seq := tx.batch()
 	if nothing(b) {
+		e.Agenda.Looked(tx.Looked)
 		tx.decided()
 		return nil
 	}
@@ -112,6 +113,7 @@ func nothing(b *store.Batch) bool {
 // changed.
 func (tx *Tx) adopted(rev core.Revision, b *store.Batch) []Change {
 	e := tx.State
+	e.Agenda.Looked(tx.Looked)
 	changes := make([]Change, 0, len(tx.order))
 	for _, id := range tx.order {
 		d := tx.Drafts[id]
@@ -120,6 +122,7 @@ func (tx *Tx) adopted(rev core.Revision, b *store.Batch) []Change {
 		}
 		d.W.Rev = rev
 		e.adopt(d)
+		e.Agenda.Saw(d.Was, d.W)
 		e.Insight.Saw(d.W, d.Trail)
 		news := d.news()
 		changes = append(changes, Change{Workload: d.W, Former: d.former, Tasks: news, Partial: len(news) < len(d.Tasks), Transitions: d.Trail})

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 	"github.com/musterhq/muster/internal/core/schedule/state"
+	"github.com/musterhq/muster/internal/engine/agenda"
 	"github.com/musterhq/muster/internal/engine/estimate"
 	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/engine/workload"
@@ -104,8 +105,8 @@ type Records struct {
 	secrets  map[core.SecretID]core.Secret
 	// subscribed are the subscriptions of each user, by name.
 	subscribed     map[string][]core.Subscription
-	Watchers       []core.Subscription // those to everyone's workloads
-	Templates      map[core.TemplateID]core.Template
+	Watchers       []core.Subscription               // those to everyone's workloads
+	Templates      map[core.TemplateID]core.Template // schedules too
 	Policies       map[policy.ID]Policy
 	Promised       map[core.WorkloadID]Promise // for whom others were told to leave
 	StoredPromises []core.Promise              // promised as it is stored, in line
@@ -141,6 +142,7 @@ type Indexes struct {
 	// Governing is what policies come to by project and kind; nil: nobody has asked
 	// since they changed.
 	Governing map[Governed]*policy.Effective
+	Agenda    agenda.Agenda // of schedules
 }
 
 // Planning is what the scheduler has been told, and what it has not been told yet.
@@ -299,7 +301,7 @@ func (e *State) NextWake() time.Time {
 	if !e.RetryAt.IsZero() {
 		return e.RetryAt
 	}
-	at := e.Timers.next()
+	at := workload.Earliest(e.Timers.next(), e.Agenda.Next(e.Now))
 	if len(e.Wanting) > 0 {
 		at = workload.Earliest(at, e.Instants.next())
 	}

@@ -36,6 +36,7 @@ type Tx struct {
 	Notified      notified
 	Moved         []core.WorkloadID // that others wait for, and that have come further
 	Templated     templated
+	Looked        map[core.TemplateID]time.Time // schedules, and when to look at each again; zero: when something changes
 	Access        AccessDraft
 	Entries       []core.AuditEntry // for the audit log
 	record        *record           // of what the present work changes; nil: nobody asks

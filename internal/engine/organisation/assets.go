@@ -40,7 +40,7 @@ func Templates(kind core.TemplateKind, project core.ProjectID) draft.Command[[]c
 		var all []core.Template
 		line := asset.Upwards(tx, project)
 		for _, t := range tx.State.Templates {
-			if (kind == "" || t.Kind == kind) && (project == "" || asset.Usable(&t, line)) {
+			if (kind == "" && t.Schedule == nil || t.Kind == kind) && (project == "" || asset.Usable(&t, line)) {
 				all = append(all, t)
 			}
 		}

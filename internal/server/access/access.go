@@ -230,6 +230,16 @@ func (s *Guard) named(host string) bool {
 // users are the names of those who have come over a socket, by uid.
 var users sync.Map
 
+// Owns reports whether who asks is the owner of the server, by its socket: rules do not
+// bind them, whether they decide now or later.
+func Owns(ctx context.Context) bool {
+	if s := subjectOf(ctx); s != nil {
+		return s.owner
+	}
+	p, ok := ctx.Value(peerKey{}).(peer)
+	return ok && p.unix && p.uid >= 0 && (p.uid == os.Getuid() || p.uid == 0)
+}
+
 // User names who sent a request; over TCP the token stands for the owner.
 func User(ctx context.Context) string {
 	if s := subjectOf(ctx); s != nil {

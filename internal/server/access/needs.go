@@ -71,6 +71,15 @@ func Needs() map[string]Need {
 		"GET /v1/bulk-actions/{id}/outcomes":           known,
 		"GET " + project + "assets":                    {Verb: rbac.Read, Noun: rbac.Templates, At: OnAsset},
 		"GET " + project + "effective-policies/{name}": {Verb: rbac.Read, Noun: rbac.Policies, At: OnAsset},
+		"GET " + project + "schedules":                 inProject(rbac.Read, rbac.Workloads), // each is looked at by its kind and owner
+		"POST " + project + "schedules":                inProject(rbac.Create, rbac.Workloads),
+		"GET " + project + "schedules/{name}":          inProject(rbac.Read, rbac.Workloads),
+		"PUT " + project + "schedules/{name}":          inProject(rbac.Update, rbac.Workloads),
+		"PATCH " + project + "schedules/{name}":        inProject(rbac.Update, rbac.Workloads),
+		"DELETE " + project + "schedules/{name}":       inProject(rbac.Delete, rbac.Workloads),
+		"POST " + project + "schedules/{name}/suspend": inProject(rbac.Update, rbac.Workloads),
+		"POST " + project + "schedules/{name}/resume":  inProject(rbac.Update, rbac.Workloads),
+		"POST " + project + "schedules/{name}/run":     inProject(rbac.Update, rbac.Workloads),
 		"POST /v1/what-if":                             somewhere(rbac.Update, rbac.Projects),
 		"POST /v1/apply":                               known, // each record is looked at by itself
 		"GET /v1/quota":                                somewhere(rbac.Read, rbac.Projects),

@@ -175,7 +175,7 @@ func (s *routes) update(ctx context.Context, name *request.Named, body []byte) (
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
-	if err := maySubmit(ctx, doc); err != nil {
+	if err := access.MaySubmit(ctx, doc); err != nil {
 		return nil, err
 	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
@@ -192,7 +192,7 @@ func (s *routes) revised(ctx context.Context, name *request.Named, body []byte, 
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
-	if err := maySubmit(ctx, doc); err != nil {
+	if err := access.MaySubmit(ctx, doc); err != nil {
 		return nil, err
 	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {

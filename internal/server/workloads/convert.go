@@ -38,6 +38,12 @@ func (s *routes) convertRoutes() {
 		for i, n := range r.Notes {
 			out.Body.Notes[i] = api.ConvertNote{Line: n.Line, Last: n.Last, Field: n.Field, Value: n.Value, Fate: string(n.Fate), To: n.To, Reason: n.Reason, Lossy: n.Lossy}
 		}
+		for _, d := range r.Documents { // what is asked for here is run once
+			if when := r.Schedules[d]; when != nil {
+				out.Body.Lossy = true
+				out.Body.Notes = append(out.Body.Notes, api.ConvertNote{Field: "spec.schedule", Value: when.Cron, Fate: string(source.Ignored), Reason: "the document is of one run; muster schedule create -f keeps when it is run", Lossy: true})
+			}
+		}
 		return out, nil
 	})
 }

@@ -209,7 +209,7 @@ func (s *routes) submission(ctx context.Context, project, key string, body []byt
 			return submission.Submission{}, errs
 		}
 	}
-	if err := maySubmit(ctx, doc); err != nil {
+	if err := access.MaySubmit(ctx, doc); err != nil {
 		return submission.Submission{}, err
 	}
 	sub := submission.Submission{Doc: doc, User: access.User(ctx), Actor: access.Actor(ctx), Key: key}

@@ -995,6 +995,28 @@ export interface NewRole {
   permissions: string[]
 }
 
+export interface NewSchedule {
+  /** What becomes of a run that is due while one before it has not ended: it starts beside it (allow, the default), waits for its end (forbid), or has it stopped (replace) */
+  concurrency?: "allow" | "forbid" | "replace" | ""
+  /** When it runs: minute, hour, day of the month, month and day of the week, each '*', numbers, names, ranges a-b, steps * /n and lists of these; or @hourly, @daily, @weekly, @monthly, @yearly */
+  cron: string
+  description?: string
+  /** Workload document of its runs, without name and project; the assets that it names are taken anew for each run */
+  document: Record<string, unknown>
+  /** How many runs that have completed are kept, the newest; by default 3. Older ones are deleted */
+  keepCompleted?: number
+  /** How many runs that have ended otherwise are kept, the newest; by default 1 */
+  keepFailed?: number
+  /** Lower-case letters, digits and '-', at most 39 characters: its runs are called NAME-202612310200, by their time in UTC */
+  name: string
+  /** A run that cannot start within this of its time is given up; empty: it starts however late it is */
+  startingDeadline?: string
+  /** It starts no runs by itself */
+  suspended?: boolean
+  /** By whose clocks, as the IANA list names it; empty: UTC */
+  timeZone?: string
+}
+
 export interface NewSecret {
   /** Give it to every workload of its user */
   everywhere?: boolean
@@ -1880,6 +1902,92 @@ export interface ScaleOptions {
   /** Why; kept in the history */
   message?: string
   replicas: number
+}
+
+export interface Schedule {
+  /** What becomes of a run that is due while one before it has not ended: it starts beside it (allow, the default), waits for its end (forbid), or has it stopped (replace) */
+  concurrency?: "allow" | "forbid" | "replace" | ""
+  createdAt: Time
+  /** When it runs: minute, hour, day of the month, month and day of the week, each '*', numbers, names, ranges a-b, steps * /n and lists of these; or @hourly, @daily, @weekly, @monthly, @yearly */
+  cron: string
+  description?: string
+  /** Workload document of its runs, without name and project; the assets that it names are taken anew for each run */
+  document: Record<string, unknown>
+  /** What has become of times that had no run, or not the usual one: the last 20, oldest first */
+  events: ScheduleEvent[]
+  /** How many runs that have completed are kept, the newest; by default 3. Older ones are deleted */
+  keepCompleted?: number
+  /** How many runs that have ended otherwise are kept, the newest; by default 1 */
+  keepFailed?: number
+  /** The last of its times that had a run */
+  last?: Time
+  /** Lower-case letters, digits and '-', at most 39 characters: its runs are called NAME-202612310200, by their time in UTC */
+  name: string
+  /** Its next three times; none while it is suspended */
+  next: Time[]
+  project: string
+  /** Its runs that there are, oldest first */
+  runs: ScheduledRun[]
+  /** A run that cannot start within this of its time is given up; empty: it starts however late it is */
+  startingDeadline?: string
+  /** It starts no runs by itself */
+  suspended?: boolean
+  /** By whose clocks, as the IANA list names it; empty: UTC */
+  timeZone?: string
+  /** Who said last what it runs: its runs are theirs, and may do what they may at the time */
+  user: string
+  /** Of the document, from 1 */
+  version: number
+  /** In answers to changes: what is allowed and perhaps not meant */
+  warnings?: string[]
+  /** Kind of its workloads */
+  workloadKind: string
+}
+
+export interface ScheduleEvent {
+  /** When that was seen, the last time */
+  at: Time
+  /** How often in a row */
+  count: number
+  /** The time of the run that it is about */
+  due: Time
+  message: string
+  /** Refused: the workload was not accepted; TooLate: it would have started after startingDeadline; Held: a run before it has not ended; Replaced: those before it were stopped for it; Missed: several times had come at once, and only the last has a run */
+  what: "Refused" | "TooLate" | "Held" | "Replaced" | "Missed"
+}
+
+export interface ScheduleList {
+  items: Schedule[]
+}
+
+export interface ScheduleSpec {
+  /** What becomes of a run that is due while one before it has not ended: it starts beside it (allow, the default), waits for its end (forbid), or has it stopped (replace) */
+  concurrency?: "allow" | "forbid" | "replace" | ""
+  /** When it runs: minute, hour, day of the month, month and day of the week, each '*', numbers, names, ranges a-b, steps * /n and lists of these; or @hourly, @daily, @weekly, @monthly, @yearly */
+  cron: string
+  description?: string
+  /** Workload document of its runs, without name and project; the assets that it names are taken anew for each run */
+  document: Record<string, unknown>
+  /** How many runs that have completed are kept, the newest; by default 3. Older ones are deleted */
+  keepCompleted?: number
+  /** How many runs that have ended otherwise are kept, the newest; by default 1 */
+  keepFailed?: number
+  /** A run that cannot start within this of its time is given up; empty: it starts however late it is */
+  startingDeadline?: string
+  /** It starts no runs by itself */
+  suspended?: boolean
+  /** By whose clocks, as the IANA list names it; empty: UTC */
+  timeZone?: string
+}
+
+export interface ScheduledRun {
+  createdAt: Time
+  /** The time that it was started for; absent: somebody asked for it */
+  due?: Time
+  endedAt?: Time
+  id: string
+  name: string
+  phase: string
 }
 
 export interface Secret {

@@ -444,6 +444,26 @@ export const de: Texts = {
   $heldAllocatedFreeOfTotal: '{held} belegt, {free} von {total} GPUs frei',
   $workloadsWithTasksTasks: '{workloads} mit {tasks} Tasks',
 
+  // schedules
+  $schedules: 'Zeitpläne',
+  $schedule: 'Zeitplan',
+  $workloadsThatAreSubmittedByTheClock: 'Workloads, die nach der Uhr immer wieder eingereicht werden',
+  $loadingSchedules: 'Zeitpläne werden geladen',
+  $noSchedules: 'Keine Zeitpläne',
+  $times: 'Zeiten',
+  $nextRun: 'Nächster Lauf',
+  $lastRun: 'Letzter Lauf',
+  $suspended: 'Ausgesetzt',
+  $runNow: 'Jetzt starten',
+  $runNameNow: 'Jetzt starten: {name}',
+  $startedName: '{name} gestartet',
+  $suspend: 'Aussetzen',
+  $resume: 'Fortsetzen',
+  $suspendName: 'Aussetzen: {name}',
+  $resumeName: 'Fortsetzen: {name}',
+  $suspendedName: '{name} ausgesetzt',
+  $resumedName: '{name} fortgesetzt',
+
   // fleet
   $cordoned: 'Gesperrt:',
   $uncordoned: 'Entsperrt:',

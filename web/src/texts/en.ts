@@ -443,6 +443,26 @@ export const en = {
   $heldAllocatedFreeOfTotal: '{held} allocated, {free} of {total} GPUs free',
   $workloadsWithTasksTasks: '{workloads}, with {tasks} tasks',
 
+  // schedules
+  $schedules: 'Schedules',
+  $schedule: 'Schedule',
+  $workloadsThatAreSubmittedByTheClock: 'Workloads that are submitted again and again, by the clock',
+  $loadingSchedules: 'Loading schedules',
+  $noSchedules: 'No schedules',
+  $times: 'Times',
+  $nextRun: 'Next run',
+  $lastRun: 'Last run',
+  $suspended: 'Suspended',
+  $runNow: 'Run now',
+  $runNameNow: 'Run now: {name}',
+  $startedName: 'Started {name}',
+  $suspend: 'Suspend',
+  $resume: 'Resume',
+  $suspendName: 'Suspend {name}',
+  $resumeName: 'Resume {name}',
+  $suspendedName: 'Suspended {name}',
+  $resumedName: 'Resumed {name}',
+
   // fleet
   $cordoned: 'Cordoned',
   $uncordoned: 'Uncordoned',

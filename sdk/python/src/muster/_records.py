@@ -170,6 +170,35 @@ class Records(Calls):
         """Forgets a template; workloads that were made of it stay."""
         self.request("DELETE", self._templates("template", project, "/" + quote(name)), again=False)
 
+    # -- schedules ------------------------------------------------------------
+    def _schedules(self, project: Optional[str], tail: str = "") -> str:
+        return "/v1/projects/%s/schedules%s" % (quote(project or self.project or "default"), tail)
+
+    def schedules(self, project: Optional[str] = None) -> List[Dict[str, Any]]:
+        """What is submitted again and again, by the clock: each with its ``next`` times and its ``runs``."""
+        return list(self.request("GET", self._schedules(project))["items"])
+
+    def schedule(self, name: str, project: Optional[str] = None) -> Dict[str, Any]:
+        """One schedule, with its ``document``, ``next`` times, ``runs`` and ``events``."""
+        return dict(self.request("GET", self._schedules(project, "/" + quote(name))))
+
+    def create_schedule(self, name: str, cron: str, document: Mapping[str, Any], project: Optional[str] = None, **fields: Any) -> Dict[str, Any]:
+        """Submits a document at the times of a cron expression; ``timeZone``, ``concurrency`` and the like are more fields."""
+        body = {"name": name, "cron": cron, "document": dict(document), **fields}
+        return dict(self.request("POST", self._schedules(project), body=body, again=False))
+
+    def update_schedule(self, name: str, project: Optional[str] = None, **fields: Any) -> Dict[str, Any]:
+        """Changes some fields of a schedule; ``None`` takes one away. ``suspended=True`` has it start no runs by itself."""
+        return dict(self.request("PATCH", self._schedules(project, "/" + quote(name)), body=fields))
+
+    def run_schedule(self, name: str, project: Optional[str] = None) -> Dict[str, Any]:
+        """Starts a run now; returns the workload."""
+        return dict(self.request("POST", self._schedules(project, "/" + quote(name) + "/run"), again=False))
+
+    def delete_schedule(self, name: str, project: Optional[str] = None, *, runs: bool = False) -> None:
+        """Forgets a schedule; with ``runs``, what it has made is ended and deleted too."""
+        self.request("DELETE", self._schedules(project, "/" + quote(name)), query={"runs": "true"} if runs else None, again=False)
+
     def environments(self, project: Optional[str] = None) -> List[Dict[str, Any]]:
         """Those that a project can use: its own, and those of the departments above it."""
         return list(self.request("GET", self._templates("environment", project))["items"])
