@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/engine/access"
@@ -106,6 +107,19 @@ func (o *office) ends(at time.Time, state core.TaskState) {
 			o.seen(at, r.ID, 0, core.TaskRunning)
 			o.seen(at, r.ID, 0, state)
 		}
+	}
+}
+
+// A policy fills in what a run's document does not say, and takes nothing of what its
+// schedule says.
+func TestARunKeepsItsScheduleUnderAPolicy(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	o.decide(decides("default", policy.All, "defaults: {env: {SITE: east}}"))
+	ask(o, recurring.Put(every("0 2 * * *")))
+	o.passes(opens.Add(2 * time.Hour))
+	w := o.is(o.night().Schedule.Runs[0].ID, lifecycle.Starting)
+	if w.Spec.Labels[core.LabelSchedule] != "night" || w.Spec.Annotations[core.AnnotationDueAt] != "2026-01-01T02:00:00Z" || w.Spec.Env["SITE"] != "east" {
+		t.Errorf("the run has %v %v %v", w.Spec.Labels, w.Spec.Annotations, w.Spec.Env)
 	}
 }
 

@@ -9,14 +9,21 @@ import (
 )
 
 // Written is a copy of d as its author and its assets have it, without defaults, but
-// with the kind, name and project that d has now. Where that was not noted it is
-// all that d says.
+// with what of d was set after these were filled in: its name and project, labels of
+// who submits it. Where it was not noted what was written it is all that d says.
 func (d *Document) Written() *Document {
 	if d.written == nil {
 		return d.Clone()
 	}
-	c := d.written.Clone()
-	c.Kind, c.Name, c.NamePrefix, c.Project = d.Kind, d.Name, d.NamePrefix, d.Project
+	c, filled := d.written.Clone(), d.written.Clone()
+	filled.Defaults()
+	was, is, out := reflect.ValueOf(filled).Elem(), reflect.ValueOf(d).Elem(), reflect.ValueOf(c).Elem()
+	for i := range is.NumField() {
+		if is.Type().Field(i).IsExported() && !reflect.DeepEqual(was.Field(i).Interface(), is.Field(i).Interface()) {
+			out.Field(i).Set(is.Field(i))
+		}
+	}
+	c.Kind = d.Kind
 	return c
 }
 
