@@ -107,3 +107,34 @@ func TestManyKindsOfTheDueTakeTurns(t *testing.T) {
 		t.Errorf("helped %d in %d minutes; want one, and not in the first", helped, looked)
 	}
 }
+
+// An array gives who is due the tasks that it needs, and runs on with the others; a
+// gang without a part that it can do without leaves as a whole.
+func TestReliefTakesNoMoreTasksThanItNeeds(t *testing.T) {
+	t.Parallel()
+	now := 1000 * hour
+	for _, c := range []struct {
+		least int
+		want  string
+	}{{1, "-has[6 7] by due (relieve); ~due 0@n00000"}, {7, "-has[0 1 2 3 4 5 6 7] by due (relieve); ~due 0@n00000"}, {8, "-has[0 1 2 3 4 5 6 7] by due (relieve); ~due 0@n00000"}} {
+		st := state.NewState(Default())
+		node := nodes(1, 8)[0]
+		st.PutNode(node)
+		st.SetQueues([]schedule.Queue{plainQueue("q", 1, 0)})
+		has := gpuJob("has", "q", 1, 1, 1)
+		need := has.Shape.Groups[0].Runs[0].Need
+		has.Shape = schedule.Flat(schedule.Group{Name: "tasks", Min: c.least})
+		for d := range 8 {
+			has.Held = append(has.Held, schedule.Held{Task: d, Need: need, Place: schedule.Place{Node: node.ID, CPU: 1000, Devices: shares(d)}})
+		}
+		has.Started = now - 20*hour
+		st.PutJob(has)
+		due := gpuJob("due", "q", 2, 1, 2)
+		p := schedule.NewPolicy()
+		p.Take(&due, schedule.Course{Submitted: now - 13*hour, Queued: now - 13*hour})
+		st.PutJob(due)
+		if got := brief(cycle.Run(st, now)); got != c.want {
+			t.Errorf("at least %d: %s, want %s", c.least, got, c.want)
+		}
+	}
+}

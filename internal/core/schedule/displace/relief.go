@@ -20,7 +20,7 @@ func (c *Round) Relief(p *ledger.Pool, j *ledger.Job, served []*ledger.Job, book
 	}
 	mark := len(st.Log)
 	h.count()
-	for next := 0; ; next++ {
+	for next := 0; ; {
 		if h.room.enough() && h.comeIn() {
 			return true
 		}
@@ -31,7 +31,10 @@ func (c *Round) Relief(p *ledger.Pool, j *ledger.Job, served []*ledger.Job, book
 			st.Undo(mark)
 			return false
 		}
-		h.send(all(served[next]))
+		u := unitOf(st, served[next]) // what can do without some of its tasks gives those first
+		if h.send(u); u.whole {
+			next++
+		}
 	}
 }
 
@@ -109,7 +112,12 @@ func (h *victimSearch) comeIn() bool {
 
 // spares leaves a unit where it is, if it may have that and nobody is promised
 // its room.
-func (h *victimSearch) spares(u *unit) bool { return h.mayReturn(u) && h.stays(u) }
+func (h *victimSearch) spares(u *unit) bool {
+	if !u.whole && len(u.job.Deficits(0, 1)) > 0 {
+		return false // what it could do without is of no use without the rest
+	}
+	return h.mayReturn(u) && h.stays(u)
+}
 
 // stays leaves a unit where it is, if nobody is promised its room.
 func (h *victimSearch) stays(u *unit) bool {
