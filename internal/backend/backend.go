@@ -107,6 +107,9 @@ type Assignment struct {
 	// Secret are the names of the variables in Env whose values are nobody
 	// else's business. Files, Prelude and Credentials always are private.
 	Secret []string `json:"secret,omitempty"`
+	// Hosts are the names of other tasks, where a backend does not give them names
+	// itself: a container has them in its /etc/hosts.
+	Hosts []Host `json:"hosts,omitempty"`
 	// Gang is how many tasks of the attempt start together or not at all; below
 	// 2 it stands alone. All of them come in one call of Start, unless some are
 	// there already.
@@ -123,6 +126,12 @@ type Assignment struct {
 	// Who asks is the control plane; a backend that offers the service too asks itself.
 	Ready *Probe `json:"ready,omitempty"`
 	About About  `json:"about,omitzero"`
+}
+
+// Host is an address, and the names by which a task knows it.
+type Host struct {
+	Address string   `json:"address"` // of IP, never a name
+	Names   []string `json:"names"`
 }
 
 // About is what a task belongs to, for backends that show it beside the task.

@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"fmt"
 	"regexp"
 
 	"github.com/musterhq/muster/internal/convert/source"
@@ -60,10 +59,8 @@ func (k *reader) beside(o *source.Map, kind string) bool {
 	_, refused := alternatives[kind]
 	switch {
 	case kind == "Service":
-		n.Reason = "tasks and replicas are reached without one"
-		if at := usesHost(k.texts, nameOf(o), o.Tree.Line); at > 0 {
-			n.Reason, n.Lossy = fmt.Sprintf("line %d reaches it by its name, which is not known here; write an address", at), true
-		}
+		k.services = append(k.services, o)
+		return true
 	case known:
 		n.Reason = why
 	case lossy:

@@ -119,15 +119,10 @@ func (k *reader) replicas(specs *source.Value, doc *spec.Document, is operatorJo
 
 // operatedNames puts addresses where the operator gives names to pods.
 func operatedNames(groups []*replica, name string) {
-	var names []hosts
+	var names []podNames
 	for _, g := range groups {
 		if name != "" {
-			names = append(names, hostNames(name+"-"+strings.ToLower(g.role), 1, "", func(n []int) int {
-				if n[0] < 0 || n[0] >= g.count {
-					return -1
-				}
-				return g.first + n[0]
-			}))
+			names = append(names, namesOf(name+"-"+strings.ToLower(g.role), "", g.first, g.count))
 		}
 	}
 	for _, g := range groups {

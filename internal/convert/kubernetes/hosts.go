@@ -9,29 +9,46 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/hosts"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// hosts are the names by which the pods of a gang reach each other in a
-// cluster, and the ranks of those that have them.
-type hosts struct {
-	name *regexp.Regexp // its groups are numbers
-	rank func(numbers []int) int
-	rest string // what names a pod by parts
+// podNames are the names by which the pods of one group of a gang reach each other in
+// a cluster.
+type podNames struct {
+	name   *regexp.Regexp // its groups are numbers
+	entry  hosts.Entry
+	bounds []int  // how many of each number there are
+	rest   string // what names a pod by parts
 }
 
-// hostNames are those of one group of pods: what stands before their numbers,
-// how many numbers there are, and their domain where they have one.
-func hostNames(before string, numbers int, domain string, rank func([]int) int) hosts {
-	pattern := regexp.QuoteMeta(before) + strings.Repeat(`-(\d+)`, numbers)
+// namesOf are those of one group of pods: what stands before their numbers, their
+// domain where they have one, the rank of the first, and how many of each number.
+func namesOf(before, domain string, first int, bounds ...int) podNames {
+	pattern, host := regexp.QuoteMeta(before)+strings.Repeat(`-(\d+)`, len(bounds)), before
 	if domain != "" {
 		pattern += `(?:\.` + regexp.QuoteMeta(domain) + `(?:\.[a-z0-9-]+\.svc(?:\.cluster\.local)?)?)?`
 	}
-	return hosts{name: regexp.MustCompile(pattern), rank: rank}
+	for _, n := range bounds {
+		host += "-{0.." + strconv.Itoa(n-1) + "}"
+	}
+	return podNames{name: regexp.MustCompile(pattern), entry: hosts.Entry{Host: host, Domain: domain, First: first}, bounds: bounds}
+}
+
+// rank is that of the pod with these numbers; less than 0: there is none.
+func (h podNames) rank(numbers []int) int {
+	rank := 0
+	for i, n := range numbers {
+		if n < 0 || n >= h.bounds[i] {
+			return -1
+		}
+		rank = rank*h.bounds[i] + n
+	}
+	return h.entry.First + rank
 }
 
 // resolve puts the addresses of tasks where a text has names of pods.
-func (h hosts) resolve(text string, used map[int]bool) string {
+func (h podNames) resolve(text string, used map[int]bool) string {
 	var b strings.Builder
 	last := 0
 	for _, m := range h.name.FindAllStringSubmatchIndex(text, -1) {
@@ -72,7 +89,10 @@ func addressOf(rank int) string {
 
 // resolved puts addresses where the variables and the command of a document
 // have names of pods, and returns the lines of the shell that find them out.
-func resolved(doc *spec.Document, names []hosts, at *source.Value) (lines []string) {
+func resolved(doc *spec.Document, names []podNames, at *source.Value) (lines []string) {
+	for _, h := range names {
+		name(doc, h.entry)
+	}
 	used := map[int]bool{}
 	in := func(text string) string {
 		for _, h := range names {
@@ -80,7 +100,7 @@ func resolved(doc *spec.Document, names []hosts, at *source.Value) (lines []stri
 		}
 		for _, h := range names {
 			if h.rest != "" && strings.Contains(text, h.rest) {
-				at.Dropped("it puts the names of pods together by parts; tasks find each other by MASTER_ADDR and MUSTER_TASK_ADDRESSES")
+				at.Dropped("it puts the names of pods together by parts, and tasks in a cluster have others: they find each other by MASTER_ADDR and MUSTER_TASK_ADDRESSES")
 				return text
 			}
 		}

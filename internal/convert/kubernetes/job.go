@@ -144,13 +144,8 @@ func (k *reader) job(o *source.Map, doc *spec.Document) *spec.Document {
 		k.gangEnv(doc)
 		at := &source.Value{Reader: k.Reader, Tree: s.Tree, Path: s.Path, Line: s.Tree.Line}
 		if doc.Name != "" {
-			names := hostNames(doc.Name, 1, entryText(source.Entry(source.Entry(s.Tree, "template"), "spec"), "subdomain"), func(n []int) int {
-				if n[0] < 0 || n[0] >= complete {
-					return -1
-				}
-				return n[0]
-			})
-			k.scripted(doc, resolved(doc, []hosts{names}, at), at)
+			names := namesOf(doc.Name, entryText(source.Entry(source.Entry(s.Tree, "template"), "spec"), "subdomain"), 0, complete)
+			k.scripted(doc, resolved(doc, []podNames{names}, at), at)
 		}
 		doc.Kind, doc.Workers = lifecycle.Distributed, complete
 		c.Translated("workers", "its pods have names for each other: a gang")

@@ -246,18 +246,13 @@ func stagesOf(groups []*replica) (stages [][]*replica) {
 // index gives the groups of a JobSet the addresses of each other, and the
 // numbers of their jobs and pods.
 func index(groups []*replica, name, domain string) {
-	var names []hosts
+	var names []podNames
 	for _, g := range groups {
-		if name == "" {
+		if name == "" || g.jobs == 0 {
 			break
 		}
 		each := g.count / max(1, g.jobs)
-		h := hostNames(name+"-"+g.role, 2, domain, func(n []int) int {
-			if n[0] < 0 || n[0] >= g.jobs || n[1] < 0 || n[1] >= each {
-				return -1
-			}
-			return g.first + n[0]*each + n[1]
-		})
+		h := namesOf(name+"-"+g.role, domain, g.first, g.jobs, each)
 		h.rest = "-" + g.role + "-0-0"
 		names = append(names, h)
 	}

@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
@@ -95,6 +96,7 @@ func Read(r *source.Reader, trees []codec.Tree) {
 		k.readObject(o)
 	}
 	joinPods(k)
+	nameServices(k)
 }
 
 // kind is the kind of an object, which stays untaken.
@@ -150,7 +152,11 @@ func (k *reader) readObject(o *source.Map) {
 	doc := &spec.Document{Kind: lifecycle.Training}
 	k.meta(o.Map("metadata"), doc, true)
 	k.schedule = nil
+	before := len(k.Documents)
 	doc = is.read(k, o, doc)
+	for _, d := range append(slices.Clone(k.Documents[before:]), doc) {
+		namespaced(d, o.Tree)
+	}
 	o.Finish(source.Reasons{"status": "what the cluster wrote"}, nil, false)
 	at := &source.Value{Reader: k.Reader, Tree: o.Tree, Path: "spec", Line: o.Tree.Line}
 	if doc != nil && kind == "Pod" && ofGroup(k, doc, at) {

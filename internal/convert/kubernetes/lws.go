@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/hosts"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -55,13 +56,22 @@ func (k *reader) leaderWorkerSet(o *source.Map, doc *spec.Document) *spec.Docume
 	at.Translated("kind", "it runs until it is stopped; ports are reached by muster port-forward")
 	t.Finish(source.Reasons{"subGroupPolicy": "write topology"}, source.Reasons{"volumeClaimTemplates": "no claims are made; make one with kubectl and name it in volumes"}, false)
 	s.Finish(source.Reasons{"rolloutStrategy": "a gang is replaced whole", "startupPolicy": "all start together", "networkConfig": "tasks find each other by MASTER_ADDR"}, nil, false)
+	named := func(d *spec.Document, i int) *spec.Document {
+		if host := gang.Name + "-" + strconv.Itoa(i); gang.Name != "" {
+			name(d, hosts.Entry{Host: host, Domain: gang.Name})
+			if size > 1 {
+				name(d, hosts.Entry{Host: host + "-{1.." + strconv.Itoa(size-1) + "}", Domain: gang.Name, First: 1})
+			}
+		}
+		return d
+	}
 	for i := range replicas - 1 {
-		k.Add(groupOf(gang, i))
+		k.Add(named(groupOf(gang, i), i))
 	}
 	if replicas > 1 {
-		return groupOf(gang, replicas-1)
+		return named(groupOf(gang, replicas-1), replicas-1)
 	}
-	return gang
+	return named(gang, 0)
 }
 
 // groupOf is the workload of one of several groups.

@@ -20,6 +20,7 @@ type reader struct {
 	runtimes   map[string]*codec.Tree       // runtimes of the file, by name
 	work       bool                         // the file has a workload
 	texts      []*codec.Tree                // what its tasks read
+	services   []*source.Map                // that lead to pods by a name
 	groups     map[string]*podGroup         // pods that start together
 	computed   map[*spec.Document]*computed // what a shell finds out for a document's tasks, until its command does
 	schedule   *source.Schedule             // of the CronJob that is read; nil: it is another kind

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/hosts"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
@@ -40,6 +41,9 @@ func (k *reader) rayCluster(o *source.Map, doc *spec.Document) *spec.Document {
 		return nil
 	}
 	gang.Retry.Limit, gang.Retry.Backoff = source.MaxRetries, podBackoff
+	if gang.Name != "" {
+		name(gang, hosts.Entry{Host: gang.Name + "-head-svc"})
+	}
 	s.Translated("command", "a Ray cluster of so many tasks, until it is stopped")
 	return gang
 }

@@ -73,7 +73,22 @@ func (tx *Tx) Start(w *core.Workload, t *core.Task) {
 // server is what tasks are given by this server.
 func (tx *Tx) server() *launch.Server {
 	d := &tx.State.D
-	return &launch.Server{Nodes: tx.State.Nodes, Address: d.Address, Self: d.Self, Reach: d.Reach, Secrets: d.Secrets, TaskEnv: d.TaskEnv, Models: d.Models}
+	return &launch.Server{Nodes: tx.State.Nodes, Address: d.Address, Others: tx.tasksNamed, Self: d.Self, Reach: d.Reach, Secrets: d.Secrets, TaskEnv: d.TaskEnv, Models: d.Models}
+}
+
+// tasksNamed are the tasks that the live workload of a name has been given a place for.
+func (tx *Tx) tasksNamed(project core.ProjectID, name string) map[int]*core.Task {
+	w, tasks, ok := tx.View(tx.State.Names[FullName{project, name}])
+	if !ok {
+		return nil
+	}
+	held := map[int]*core.Task{}
+	for index, t := range tasks {
+		if workload.Holds(w, t) {
+			held[index] = t
+		}
+	}
+	return held
 }
 
 // located reports whether it is known where tasks are: a server that has just

@@ -23,6 +23,9 @@ type Server struct {
 	// Address is where the other tasks of its attempt reach a task of a backend;
 	// nil or empty: at its node's address.
 	Address func(backendName string, id core.TaskID) string
+	// Others are the tasks of a workload of a project that goes by a name; nil:
+	// nobody knows.
+	Others func(project core.ProjectID, name string) map[int]*core.Task
 	// Self is how tasks start this program; nil: by its name.
 	Self func() []string
 	// Reach is how tasks of a backend reach this server to report; nil: they
@@ -71,6 +74,9 @@ func (from *Server) Assignment(w *core.Workload, t *core.Task, tasks map[int]*co
 	}
 	if a.Image != "" && len(s.Command.Argv) == 0 && (t.ID.Index > 0 || s.Master == nil || len(s.Master.Command.Argv) == 0) {
 		a.Argv, a.Args = nil, a.Argv // the image's own command, with other arguments
+	}
+	if a.Image != "" {
+		a.Hosts = from.hostsOf(w, t, tasks)
 	}
 	a.Ready = readyOf(w, t)
 	a.MIG, a.Extended = r.GPU.MIG, r.Extended

@@ -23,23 +23,10 @@ func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 		}
 		return gang{self: s.self()}
 	}
-	where := func(t *core.Task) endpoint {
-		at := endpoint{address: "127.0.0.1", port: t.Port}
-		if s.Address != nil {
-			if a := s.Address(t.Backend, t.ID); a != "" {
-				at.address, at.own = a, true
-				return at
-			}
-		}
-		if a := s.Nodes[t.Node].Address; a != "" {
-			at.address = a
-		}
-		return at
-	}
 	size := w.Spec.Size()
 	g := gang{at: endpoint{address: "127.0.0.1", port: w.Attempts[len(w.Attempts)-1].Port}}
 	if t := tasks[0]; t != nil { // the first never leaves alone
-		g.at.address = where(t).address
+		g.at.address = s.where(t).address
 	}
 	var all []*core.Task
 	if w.Spec.Elastic() {
@@ -60,7 +47,7 @@ func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 			t = all[i]
 		}
 		if t != nil {
-			g.all[i] = where(t)
+			g.all[i] = s.where(t)
 		}
 	}
 	if f != "mpi" && !slurm {
@@ -71,6 +58,21 @@ func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 		g.token = s.Secrets.Token(string(w.ID) + "/" + strconv.Itoa(w.Attempt))
 	}
 	return g
+}
+
+// where is where others reach a task.
+func (s *Server) where(t *core.Task) endpoint {
+	at := endpoint{address: "127.0.0.1", port: t.Port}
+	if s.Address != nil {
+		if a := s.Address(t.Backend, t.ID); a != "" {
+			at.address, at.own = a, true
+			return at
+		}
+	}
+	if a := s.Nodes[t.Node].Address; a != "" {
+		at.address = a
+	}
+	return at
 }
 
 // endpoint is where a task listens for the others.

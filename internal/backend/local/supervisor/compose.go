@@ -143,6 +143,7 @@ func ownFiles(t *task, a backend.Assignment, dir, host string, user container.Us
 	if len(hosts) == 0 {
 		hosts = []byte("127.0.0.1\tlocalhost\n::1\tlocalhost\n")
 	}
+	hosts = withNames(hosts, a.Hosts)
 	var binds []container.Bind
 	for name, data := range map[string][]byte{"hosts": hosts, "resolv.conf": resolv, "hostname": []byte(host + "\n")} {
 		// A copy: root in the container may write to it.
@@ -188,6 +189,29 @@ func ownFiles(t *task, a backend.Assignment, dir, host string, user container.Us
 		binds = append(binds, container.Bind{Source: path, Target: container.StagePath})
 	}
 	return binds, nil
+}
+
+// withNames puts names of tasks into what a machine's /etc/hosts says: after its own
+// names of itself, so that 127.0.0.1 stays localhost, and before everything else, as
+// the first line with a name counts.
+func withNames(machine []byte, names []backend.Host) []byte {
+	if len(names) == 0 {
+		return machine
+	}
+	var first, rest strings.Builder
+	for line := range strings.Lines(string(machine)) {
+		if line = strings.TrimSuffix(line, "\n") + "\n"; strings.Contains(line, "localhost") {
+			first.WriteString(line)
+		} else {
+			rest.WriteString(line)
+		}
+	}
+	for _, h := range names {
+		for _, name := range h.Names { // a line each: musl reads no more of one than 512 bytes
+			first.WriteString(h.Address + "\t" + name + "\n")
+		}
+	}
+	return []byte(first.String() + rest.String())
 }
 
 // containerCommand decides what runs, and finds out beforehand what could only fail.
