@@ -176,6 +176,24 @@ func TestWhatStandsBesideIsNotRefused(t *testing.T) {
 	}
 }
 
+// A Service is a name of the tasks that it selects, for them and for others.
+func TestAServiceOfAWorkloadIsAName(t *testing.T) {
+	const server = "apiVersion: v1\nkind: Pod\nmetadata: {name: db, labels: {app: db, tier: back}}\nspec: {restartPolicy: Never, containers: [{image: a, command: [b]}]}\n---\n"
+	const client = "apiVersion: v1\nkind: Pod\nmetadata: {name: c}\nspec: {restartPolicy: Never, containers: [{image: a, command: [curl, 'http://store:9000/x']}]}\n---\n"
+	const service = "apiVersion: v1\nkind: Service\nmetadata: {name: store}\nspec: {selector: {app: db}, ports: [{port: 9000}]}\n"
+	r := imported(t, []byte(service+"---\n"+server+client))
+	if len(r.Documents) != 2 || r.Documents[0].Annotations["muster.dev/hosts"] != "store=*" || r.Documents[1].Annotations["muster.dev/hosts"] != "store=@db" || len(r.Lossy()) > 0 {
+		t.Errorf("%d documents: %v, lost: %q", len(r.Documents), r.Documents[0].Annotations, lost(r))
+	}
+	for change, want := range map[string]string{"app: db}/app: other}": "not known here", "port: 9000}/port: 9000, targetPort: 90}": "its port 9000 is 90 of the task"} {
+		from, to, _ := strings.Cut(change, "/")
+		r := imported(t, []byte(server+client+strings.Replace(service, from, to, 1)))
+		if all := strings.Join(lost(r), "\n"); !strings.Contains(all, want) {
+			t.Errorf("%s: lost: %q", change, all)
+		}
+	}
+}
+
 func TestARuntimeSaysWhatATrainJobDoesNot(t *testing.T) {
 	const job = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: t}\nspec:\n  runtimeRef: {name: NAME}\n  trainer: {numNodes: 2, command: [torchrun, a.py], resourcesPerNode: {limits: {nvidia.com/gpu: 1}}}\n"
 	r := imported(t, []byte(strings.Replace(job, "NAME", "torch-distributed", 1)))

@@ -84,7 +84,7 @@ func nameServices(k *reader) {
 		case used > 0 && lacking != "":
 			n.Fate, n.Reason, n.Lossy = source.Approximated, fmt.Sprintf("line %d reaches it by its name, which containers know, but %s", used, lacking), true
 		default:
-			n.Fate, n.To, n.Reason = source.Translated, "annotations."+hosts.Annotation, "containers know its name, which leads to the tasks themselves, at the ports where they listen; commands without an image find each other by MASTER_ADDR and MUSTER_TASK_ADDRESSES"
+			n.Fate, n.To, n.Reason = source.Translated, "annotations."+hosts.Annotation, "containers on machines of Muster's own know its name, which leads to the tasks themselves, at the ports where they listen; tasks in a cluster and commands without an image do not: they have MASTER_ADDR and MUSTER_TASK_ADDRESSES"
 		}
 		if own != nil && own.Name != "" {
 			e.Of = own.Name
