@@ -94,7 +94,7 @@ func Parse(text string) (entries []Entry) {
 }
 
 func parse(word string) (e Entry, ok bool) {
-	name, tasks, said := strings.Cut(word, "=")
+	name, tasks, given := strings.Cut(word, "=")
 	outside := hollow(name) // dots between braces divide nothing
 	if rest, is := strings.CutSuffix(outside, ".svc"); is {
 		at := strings.LastIndexByte(rest, '.')
@@ -111,7 +111,7 @@ func parse(word string) (e Entry, ok bool) {
 	if n == 0 || strings.HasSuffix(name, ".") || n > mostNames || !isName(strings.ReplaceAll(e.Domain, ".", "")) && e.Domain != "" || !isName(e.Space) && e.Space != "" {
 		return e, false
 	}
-	if !said {
+	if !given {
 		return e, e.Counted()
 	}
 	if of, is := strings.CutPrefix(tasks, "@"); is {
