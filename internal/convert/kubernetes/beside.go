@@ -1,9 +1,13 @@
 package kubernetes
 
 import (
+	"fmt"
 	"regexp"
 
+	"github.com/musterhq/muster/internal/convert/kubernetes/podnames"
 	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/hosts"
+	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
@@ -105,4 +109,44 @@ func textsRead(t *codec.Tree, in bool) (texts []*codec.Tree) {
 		}
 	}
 	return texts
+}
+
+// nameServices gives the tasks that Services of the file lead to their names, and tells
+// those of the other workloads of the file.
+func nameServices(k *reader) {
+	for _, o := range k.services {
+		n := source.Note{Line: o.Tree.Line, Last: source.LastLine(o.Tree), Field: "Service", Fate: source.Ignored, Reason: "tasks and replicas are reached without one"}
+		used := usesHost(k.texts, nameOf(o), o.Tree.Line)
+		var own *spec.Document
+		s, e := source.Entry(o.Tree, "spec"), hosts.Entry{Host: nameOf(o)}
+		if m := source.Entry(o.Tree, "metadata"); m != nil {
+			e.Space = entryText(m, "namespace")
+		}
+		if s != nil && source.Entry(s, "selector") != nil {
+			for _, doc := range k.Documents {
+				if mine, is := podnames.Selected(doc, source.Entry(s, "selector"), e); is && own == nil {
+					own = doc
+					podnames.Give(doc, mine)
+				}
+			}
+		}
+		switch lacking := podnames.Unlike(own, s); {
+		case own == nil && used > 0:
+			n.Reason, n.Lossy = fmt.Sprintf("line %d reaches it by its name, which is not known here; write an address", used), true
+		case own == nil:
+		case used > 0 && lacking != "":
+			n.Fate, n.Reason, n.Lossy = source.Approximated, fmt.Sprintf("line %d reaches it by its name, which containers know, but %s", used, lacking), true
+		default:
+			n.Fate, n.To, n.Reason = source.Translated, "annotations."+hosts.Annotation, "containers on machines of Muster's own know its name, which leads to the tasks themselves, at the ports where they listen; tasks in a cluster and commands without an image do not: they have MASTER_ADDR and MUSTER_TASK_ADDRESSES"
+		}
+		if own != nil && own.Name != "" {
+			e.Of = own.Name
+			for _, doc := range k.Documents {
+				if doc != own && doc.Project == own.Project {
+					podnames.Give(doc, e)
+				}
+			}
+		}
+		k.Note(n)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/kubernetes/podnames"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/hosts"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -91,7 +92,7 @@ func addressOf(rank int) string {
 // have names of pods, and returns the lines of the shell that find them out.
 func resolved(doc *spec.Document, names []podNames, at *source.Value) (lines []string) {
 	for _, h := range names {
-		name(doc, h.entry)
+		podnames.Give(doc, h.entry)
 	}
 	used := map[int]bool{}
 	in := func(text string) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/kubernetes/podnames"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -155,7 +156,7 @@ func (k *reader) readObject(o *source.Map) {
 	before := len(k.Documents)
 	doc = is.read(k, o, doc)
 	for _, d := range append(slices.Clone(k.Documents[before:]), doc) {
-		namespaced(d, o.Tree)
+		podnames.Within(d, o.Tree)
 	}
 	o.Finish(source.Reasons{"status": "what the cluster wrote"}, nil, false)
 	at := &source.Value{Reader: k.Reader, Tree: o.Tree, Path: "spec", Line: o.Tree.Line}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/musterhq/muster/internal/convert/kubernetes/podnames"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/hosts"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -58,9 +59,9 @@ func (k *reader) leaderWorkerSet(o *source.Map, doc *spec.Document) *spec.Docume
 	s.Finish(source.Reasons{"rolloutStrategy": "a gang is replaced whole", "startupPolicy": "all start together", "networkConfig": "tasks find each other by MASTER_ADDR"}, nil, false)
 	named := func(d *spec.Document, i int) *spec.Document {
 		if host := gang.Name + "-" + strconv.Itoa(i); gang.Name != "" {
-			name(d, hosts.Entry{Host: host, Domain: gang.Name})
+			podnames.Give(d, hosts.Entry{Host: host, Domain: gang.Name})
 			if size > 1 {
-				name(d, hosts.Entry{Host: host + "-{1.." + strconv.Itoa(size-1) + "}", Domain: gang.Name, First: 1})
+				podnames.Give(d, hosts.Entry{Host: host + "-{1.." + strconv.Itoa(size-1) + "}", Domain: gang.Name, First: 1})
 			}
 		}
 		return d

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/kubernetes/podnames"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/hosts"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -42,7 +43,7 @@ func (k *reader) rayCluster(o *source.Map, doc *spec.Document) *spec.Document {
 	}
 	gang.Retry.Limit, gang.Retry.Backoff = source.MaxRetries, podBackoff
 	if gang.Name != "" {
-		name(gang, hosts.Entry{Host: gang.Name + "-head-svc"})
+		podnames.Give(gang, hosts.Entry{Host: gang.Name + "-head-svc"})
 	}
 	s.Translated("command", "a Ray cluster of so many tasks, until it is stopped")
 	return gang
