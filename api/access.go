@@ -3,12 +3,18 @@ package api
 // AccessControl says whether access rules decide who may do what.
 type AccessControl struct {
 	Enabled   bool   `json:"enabled"`
+	Audit     bool   `json:"audit" doc:"Whether what is done is written to the audit log: with access control it always is, and without where muster access audit on says so"`
 	ChangedAt *Time  `json:"changedAt,omitempty"`
 	ChangedBy string `json:"changedBy,omitempty"`
 }
 
 // AccessSwitch turns access control on or off.
 type AccessSwitch struct {
+	Enabled bool `json:"enabled"`
+}
+
+// AuditSwitch has the audit log written, or not, while access control is off.
+type AuditSwitch struct {
 	Enabled bool `json:"enabled"`
 }
 

@@ -40,6 +40,11 @@ func (s AccessService) Switch(ctx context.Context, on bool) (*api.AccessControl,
 	return send[api.AccessControl](ctx, s.c, http.MethodPut, "/v1/access", api.AccessSwitch{Enabled: on}, false)
 }
 
+// SwitchAudit has the audit log written, or not, while access control is off.
+func (s AccessService) SwitchAudit(ctx context.Context, on bool) (*api.AccessControl, error) {
+	return send[api.AccessControl](ctx, s.c, http.MethodPut, "/v1/access/audit", api.AuditSwitch{Enabled: on}, false)
+}
+
 // WhoAmI says as whom the server knows this client.
 func (s AccessService) WhoAmI(ctx context.Context) (*api.Identity, error) {
 	return read[api.Identity](ctx, s.c, "/v1/auth/whoami", nil)

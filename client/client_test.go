@@ -188,6 +188,7 @@ func TestRequests(t *testing.T) {
 		},
 		"DELETE /v1/secrets/a%2Fb":              func() error { return c.Secrets.Delete(ctx, "a/b") },
 		"GET /v1/cluster":                       func() error { _, err := c.Cluster(ctx); return err },
+		`PUT /v1/access/audit {"enabled":true}`: func() error { _, err := c.Access.SwitchAudit(ctx, true); return err },
 		"GET /v1/projects":                      func() error { _, err := c.Projects.List(ctx); return err },
 		`POST /v1/projects {"name":"a"}`:        func() error { _, err := c.Projects.Create(ctx, api.NewProject{Name: "a"}); return err },
 		`POST /v1/projects/a:stop {"note":"n"}`: func() error { _, err := c.Projects.Stop(ctx, "a", api.ProjectOptions{Note: "n"}); return err },

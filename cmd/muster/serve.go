@@ -116,6 +116,10 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
+	onward, err := relayOf(o, st, log)
+	if err != nil {
+		return err
+	}
 	sso, reach, err := ssoOf(o, log)
 	if err != nil {
 		return err
@@ -133,7 +137,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		NewID: naming.NewID(rand.Reader), NewName: naming.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: forTheirUse(o.DataDir), Models: models,
 		Policy: policyOf(o), Past: draft.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
-		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring,
+		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring, Recorded: onward.Ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
 		Meter:  meter, TaskEnv: taskEnv,
 	}, Series: seen.Store, SampleEvery: o.Monitor.SampleEvery}, where.all, hands, time.Now)
@@ -153,7 +157,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	v, browsers := program.Version(), newBrowsers(o.DataDir, listeners, log)
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
-		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl)},
+		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
 		Address: browsers.open, Hosts: hostsOf(o), SSO: sso,
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
@@ -163,7 +167,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear

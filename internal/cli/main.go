@@ -67,6 +67,11 @@ type ServerOptions struct {
 	SMTPServer, SMTPFrom       string
 	SMTPUser, SMTPPasswordFile string
 	SMTPPlain                  bool
+	// AuditSyslog and AuditWebhook are where the audit log is handed on to, as it is
+	// written; requests to webhooks are signed with the keys in AuditSecretFile, and
+	// certificates must come from those in AuditCA; empty: from the system's.
+	AuditSyslog, AuditWebhook []string
+	AuditSecretFile, AuditCA  string
 	// NodeGrace is for how long a node may be silent before its work is run again
 	// elsewhere.
 	NodeGrace time.Duration

@@ -122,12 +122,18 @@ func (t *Token) Limited() bool {
 	return len(t.Permissions) > 0 || t.Scope != "" && t.Scope != SystemScope
 }
 
-// AccessControl says whether rules decide who may do what.
+// AccessControl says whether rules decide who may do what, and whether what is done is
+// written to the audit log.
 type AccessControl struct {
-	Enabled   bool      `json:"enabled"`
+	Enabled bool `json:"enabled"`
+	// Audit has the audit log written while rules decide nothing, too.
+	Audit     bool      `json:"audit,omitempty"`
 	ChangedAt time.Time `json:"changedAt,omitzero"`
 	ChangedBy string    `json:"changedBy,omitempty"`
 }
+
+// Audited reports whether what is done is written to the audit log.
+func (c AccessControl) Audited() bool { return c.Enabled || c.Audit }
 
 // Access is everything that is kept about who may do what.
 type Access struct {

@@ -100,7 +100,7 @@ func New(c Config) *Sender {
 	if c.Rest == 0 {
 		c.Rest = 5 * time.Second
 	}
-	return &Sender{c: c, http: client(c.Timeout), done: make(chan outcome, atOnce), busy: map[string]bool{}, failing: map[string]bool{}}
+	return &Sender{c: c, http: Client(c.Timeout), done: make(chan outcome, atOnce), busy: map[string]bool{}, failing: map[string]bool{}}
 }
 
 // Run sends until ctx is done. What is under way then is tried again by the

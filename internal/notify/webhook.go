@@ -79,18 +79,18 @@ func (s *Sender) webhook(ctx context.Context, d *core.Delivery) error {
 		if err != nil {
 			return err
 		}
-		signature, err := sign(text, d.ID, at, body)
+		signature, err := Sign(text, d.ID, at, body)
 		if err != nil {
 			return fatal{fmt.Errorf("secret %s: %w", d.To.Secret, err)}
 		}
 		header.Set("webhook-signature", signature)
 	}
-	return s.post(ctx, d.To.Webhook, header, body)
+	return Post(ctx, s.http, d.To.Webhook, header, body)
 }
 
-// sign returns a signature with each key, one key a line: whsec_ and base64, or
+// Sign returns a signature with each key, one key a line: whsec_ and base64, or
 // the bytes themselves.
-func sign(keys, id, at string, body []byte) (string, error) {
+func Sign(keys, id, at string, body []byte) (string, error) {
 	var all []string
 	for line := range strings.Lines(keys) {
 		line = strings.TrimSpace(line)
@@ -131,12 +131,12 @@ func (s *Sender) slack(ctx context.Context, d *core.Delivery) error {
 	if err != nil {
 		return fatal{err}
 	}
-	return s.post(ctx, to, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, body)
+	return Post(ctx, s.http, to, http.Header{"Content-Type": {"application/json; charset=utf-8"}}, body)
 }
 
-// client follows redirects only where the request stays what it is and goes to
+// Client follows redirects only where the request stays what it is and goes to
 // the same server: a receiver must not choose what else this machine asks.
-func client(timeout time.Duration) *http.Client {
+func Client(timeout time.Duration) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = timeout
 	t.MaxIdleConnsPerHost = 1
@@ -178,9 +178,9 @@ func unanswered(err error) error {
 	return errors.New("what its receiver answers is not HTTP")
 }
 
-// post sends body. Of the answer only its status is told: the address may be
+// Post sends body. Of the answer only its status is told: the address may be
 // of a private network, whose pages are nobody's business.
-func (s *Sender) post(ctx context.Context, to string, header http.Header, body []byte) error {
+func Post(ctx context.Context, client *http.Client, to string, header http.Header, body []byte) error {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return fatal{errors.New("its address is not an http or https URL")}
@@ -191,7 +191,7 @@ func (s *Sender) post(ctx context.Context, to string, header http.Header, body [
 	}
 	r.Header = header
 	r.Header.Set("User-Agent", "muster")
-	resp, err := s.http.Do(r)
+	resp, err := client.Do(r)
 	if err != nil {
 		return unanswered(err)
 	}

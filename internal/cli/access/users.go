@@ -16,7 +16,7 @@ import (
 
 // NewControl makes the command access.
 func NewControl(s *session.Session) *cobra.Command {
-	cmd := session.Group("access", "Access control, by which rules decide who may do what: status, enable, disable")
+	cmd := session.Group("access", "Access control, by which rules decide who may do what: status, enable, disable, audit")
 	status := &cobra.Command{
 		Use: "status", Short: "Whether access rules decide who may do what", Example: "  muster access status", Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,7 +44,7 @@ access-rule create.`,
 		Use: "disable", Short: "Let everybody who reaches the server do everything again", Long: "Turns access control off: everybody who reaches the server may do everything again. Users, roles, rules and the audit log stay.",
 		Example: "  muster access disable", Args: session.NoArgs, RunE: switched(false),
 	}
-	cmd.AddCommand(status, enable, disable)
+	cmd.AddCommand(status, enable, disable, auditSwitch(s))
 	return cmd
 }
 
@@ -64,8 +64,32 @@ func control(ctx context.Context, s *session.Session, ask func(context.Context, 
 	if shown, err := s.Brief(is, word); shown {
 		return err
 	}
-	_, err = fmt.Fprintln(s.IO.Out, "access control is "+word)
+	written := "off"
+	if is.Audit {
+		written = "on"
+	}
+	_, err = fmt.Fprintf(s.IO.Out, "access control is %s\nthe audit log is %s\n", word, written)
 	return err
+}
+
+// auditSwitch makes the command access audit.
+func auditSwitch(s *session.Session) *cobra.Command {
+	return &cobra.Command{
+		Use: "audit on|off", Short: "Have the audit log written while access control is off, too",
+		Long: `Says whether what is done is written to the audit log while access control is off.
+From on, every change and exec is an entry, in the commit that carries the change
+out, in the same chain as later ones. While access control is on the log is written
+whatever this says. Entries stay when it is turned off, and that it was is the last.`,
+		Example: "  muster access audit on", ValidArgs: []string{"on", "off"}, Args: session.OneName("word, on or off"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] != "on" && args[0] != "off" {
+				return session.UsageError(fmt.Sprintf("%q is neither on nor off", args[0]), "write muster access audit on, or muster access audit off; muster access status shows which it is")
+			}
+			return control(cmd.Context(), s, func(ctx context.Context, c *client.Client) (*api.AccessControl, error) {
+				return c.Access.SwitchAudit(ctx, args[0] == "on")
+			})
+		},
+	}
 }
 
 // NewUsers makes the command user, or service-account.

@@ -21,7 +21,20 @@ func Switch(on bool, by string) draft.Command[core.AccessControl] {
 		if was.Enabled == on {
 			return was, nil
 		}
-		now := core.AccessControl{Enabled: on, ChangedAt: tx.Now, ChangedBy: by}
+		now := core.AccessControl{Enabled: on, Audit: was.Audit, ChangedAt: tx.Now, ChangedBy: by}
+		tx.Access.Control = &now
+		return now, nil
+	}
+}
+
+// SwitchAudit has the audit log written, or not, while access control is off.
+func SwitchAudit(on bool, by string) draft.Command[core.AccessControl] {
+	return func(tx *draft.Tx) (core.AccessControl, error) {
+		now := tx.Rights().Control()
+		if now.Audit == on {
+			return now, nil
+		}
+		now.Audit, now.ChangedAt, now.ChangedBy = on, tx.Now, by
 		tx.Access.Control = &now
 		return now, nil
 	}

@@ -109,6 +109,9 @@ func (tx *Tx) writeAccess(b *store.Batch) {
 // accessWritten takes over what a commit has written.
 func (e *State) accessWritten(tx *Tx, b *store.Batch) {
 	e.Audited = tx.sealed
+	if len(b.Audit) > 0 && e.D.Recorded != nil {
+		e.D.Recorded()
+	}
 	if b.Access.None() && len(tx.Org.Projects) == 0 {
 		return
 	}

@@ -79,6 +79,9 @@ type Deps struct {
 	// Permitted is given who may do what, once it is durable, and must not wait;
 	// nil: nobody asks.
 	Permitted func(*rbac.Policy)
+	// Recorded is told that the audit log has more entries, once they are durable, and
+	// must not wait; nil: nobody asks.
+	Recorded func()
 }
 
 // State is what is committed, with every index over it, and what of a draft the

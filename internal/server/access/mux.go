@@ -111,6 +111,9 @@ func (g *Guard) check(r *http.Request, pattern string, need Need) (*http.Request
 	if s == nil && r.Method != http.MethodGet && ofAccess(r.URL.Path) {
 		return g.prepare(r, pattern, need)
 	}
+	if s == nil && g.recorded(r, need) {
+		return g.record(r, pattern, need), none, nil
+	}
 	if s == nil || need.At == Anyone {
 		return r, none, nil
 	}
@@ -165,6 +168,39 @@ func (g *Guard) prepare(r *http.Request, pattern string, need Need) (*http.Reque
 	}
 	o := &draft.Origin{Actor: Actor(r.Context()), Address: "socket", Action: pattern, Verb: need.Verb, Noun: need.Noun, Object: object(r)}
 	return r.WithContext(draft.WithOrigin(r.Context(), o)), func() {}, nil
+}
+
+// recorded reports whether a request that no rule decides about is written to the audit
+// log: tasks report what they do themselves.
+func (g *Guard) recorded(r *http.Request, need Need) bool {
+	if need.At == Anyone || need.At == TaskOnly || g.rules.Rights == nil || !g.rules.Rights().Control().Audited() {
+		return false
+	}
+	if _, task := CallerOf(r.Context()); task {
+		return false
+	}
+	return need.Verb == rbac.Exec || r.Method != http.MethodGet && r.Method != http.MethodHead
+}
+
+// record writes to the audit log that somebody enters a task, and has what else is asked
+// for written with what it changes.
+func (g *Guard) record(r *http.Request, pattern string, need Need) *http.Request {
+	from, _ := r.Context().Value(peerKey{}).(peer)
+	o := &draft.Origin{Actor: Actor(r.Context()), Address: addressOf(r, from), Action: pattern, Verb: need.Verb, Noun: need.Noun, Object: object(r)}
+	if need.At == OnWorkload {
+		if t := (&target{verb: need.Verb, noun: need.Noun}); g.workload(r, t) == nil && t.workload != nil {
+			o.Verb, o.Noun = t.verb, t.noun
+			r = r.WithContext(context.WithValue(r.Context(), foundKey{}, found{r.PathValue("project"), t.workload}))
+		}
+	}
+	if need.Verb != rbac.Exec {
+		return r.WithContext(draft.WithOrigin(r.Context(), o))
+	}
+	if c := r.URL.Query()["command"]; len(c) > 0 { // of what follows nothing: it may hold what is secret
+		o.Object += " " + c[0]
+	}
+	g.write(r.Context(), o.Entry(core.AuditDone, ""))
+	return r
 }
 
 type foundKey struct{}

@@ -96,6 +96,7 @@ func Needs() map[string]Need {
 		// Who may do what, and who did.
 		"GET /v1/access":                     known,
 		"PUT /v1/access":                     system(rbac.Update, rbac.Settings),
+		"PUT /v1/access/audit":               system(rbac.Update, rbac.Settings),
 		"GET /v1/users":                      somewhere(rbac.Read, rbac.Users),
 		"POST /v1/users":                     system(rbac.Create, rbac.Users),
 		"PATCH /v1/users/{name}":             system(rbac.Update, rbac.Users),

@@ -71,6 +71,15 @@ func (s *routes) controlRoutes() {
 		return &controlOutput{wire.AccessControl(now)}, nil
 	})
 	huma.Register(s.api, huma.Operation{
+		OperationID: "set-audit", Method: http.MethodPut, Path: "/v1/access/audit", Summary: "Have the audit log written, or not, while access control is off; while it is on it always is", Tags: tags,
+	}, func(ctx context.Context, in *struct{ Body api.AuditSwitch }) (*controlOutput, error) {
+		now, err := control.Do(ctx, s.Control, use.SwitchAudit(in.Body.Enabled, access.User(ctx)))
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return &controlOutput{wire.AccessControl(now)}, nil
+	})
+	huma.Register(s.api, huma.Operation{
 		OperationID: "whoami", Method: http.MethodGet, Path: "/v1/auth/whoami", Summary: "Who asks, and by which rules they have which roles", Tags: tags,
 	}, func(ctx context.Context, _ *struct{}) (*struct{ Body api.Identity }, error) {
 		c, rights := s.caller(ctx)

@@ -16,7 +16,7 @@ import (
 
 // AccessControl is the API's form of whether rules decide.
 func AccessControl(c core.AccessControl) api.AccessControl {
-	return api.AccessControl{Enabled: c.Enabled, ChangedAt: At(c.ChangedAt), ChangedBy: c.ChangedBy}
+	return api.AccessControl{Enabled: c.Enabled, Audit: c.Audited(), ChangedAt: At(c.ChangedAt), ChangedBy: c.ChangedBy}
 }
 
 // User is the API's form of a user or service account.

@@ -27,6 +27,19 @@ func BenchmarkSubmit(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "submissions/s")
 }
 
+// BenchmarkSubmitAudited is BenchmarkSubmit with the audit log on: each submission
+// is an entry in the commit that stores it.
+func BenchmarkSubmitAudited(b *testing.B) {
+	s := start(b)
+	if _, err := s.conn.Access.SwitchAudit(context.Background(), true); err != nil {
+		b.Fatal(err)
+	}
+	fill(b, s)
+	b.ResetTimer()
+	s.submit(b, b.N, clients, `{"name":"s-%d","command":["true"],"resources":{"cpu":"100m"}}`)
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "submissions/s")
+}
+
 // fill takes the whole machine.
 func fill(tb testing.TB, s *server) {
 	tb.Helper()

@@ -1,6 +1,8 @@
 // Generated from api/openapi.json by `go run . types` in tools/web; do not edit.
 
 export interface AccessControl {
+  /** Whether what is done is written to the audit log: with access control it always is, and without where muster access audit on says so */
+  audit: boolean
   changedAt?: Time
   changedBy?: string
   enabled: boolean
@@ -127,6 +129,10 @@ export interface AuditList {
   items: AuditEntry[]
   /** Cursor of the next page */
   next?: string
+}
+
+export interface AuditSwitch {
+  enabled: boolean
 }
 
 export interface AuditVerification {
