@@ -108,7 +108,7 @@ type PolicyOption struct {
 // PolicyDerived is a default that is worked out from another field.
 type PolicyDerived struct {
 	Field  string  `json:"field"`
-	Factor float64 `json:"factor"`
+	Factor float64 `json:"factor" doc:"How many times the other field's value"`
 }
 
 // PolicyInstances is what is asked of the items of a map or list.

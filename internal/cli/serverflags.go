@@ -57,7 +57,7 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.AuditSecretFile, "audit-webhook-secret-file", "", "file with the keys that sign requests to --audit-webhook, one a line")
 	f.StringVar(&o.AuditCA, "audit-ca", "", "file with the certificates (PEM) that tls:// and https:// of the former must come from; by default the system's")
 	f.StringVar(&x.silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")
-	f.StringVar(&x.rest, "move-rest", "10m", "for how long work that has started is not moved elsewhere so that other work fits")
+	f.StringVar(&x.rest, "move-rest", "10m", "for how long work that has started is not moved elsewhere so that other work fits; 0s only to repeat other schedulers' cases: work may then be moved to and fro")
 	f.BoolVar(&o.InOrder, "in-order", false, "serve what waits in one project and priority in the order of submission, not the shorter before the longer")
 	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
 	f.Float64Var(&o.PastWeight, "past-weight", 0, "how much past use counts where what nobody is guaranteed is divided; 0: not at all, 1: as much as weights")
@@ -89,9 +89,6 @@ func (x *serverFlags) read() error {
 	}
 	if x.o.NodeGrace < time.Second {
 		return session.UsageError(fmt.Sprintf("--node-grace: %v is less than 1s", x.o.NodeGrace), "5m is usual; what a node runs is run again elsewhere after it")
-	}
-	if x.o.MoveRest < time.Second {
-		return session.UsageError(fmt.Sprintf("--move-rest: %v is less than 1s", x.o.MoveRest), "10m is usual; without any rest work could be moved to and fro for ever")
 	}
 	return x.monitor.read(&x.o.Monitor)
 }

@@ -27,13 +27,13 @@ const headFor = time.Second
 
 // Collect implements prometheus.Collector.
 func (r *Relay) Collect(ch chan<- prometheus.Metric) {
-	if len(r.lanes) == 0 {
+	if len(r.outlets) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), headFor)
 	defer cancel()
 	head, err := r.c.Log.Head(ctx)
-	for _, l := range r.lanes {
+	for _, l := range r.outlets {
 		l.mu.Lock()
 		at, failed, failures, sent := l.at, l.failed, l.failures, l.sent
 		l.mu.Unlock()

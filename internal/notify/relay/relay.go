@@ -54,12 +54,12 @@ const batch = 100
 
 // Relay hands the audit log on. Make one with New.
 type Relay struct {
-	c     Config
-	lanes []*lane
+	c       Config
+	outlets []*outlet
 }
 
-// lane is what leads to one receiver.
-type lane struct {
+// outlet is what leads to one receiver.
+type outlet struct {
 	to    Receiver
 	woken chan struct{}
 
@@ -83,14 +83,14 @@ func New(c Config) *Relay {
 	}
 	r := &Relay{c: c}
 	for _, to := range c.Receivers {
-		r.lanes = append(r.lanes, &lane{to: to, woken: make(chan struct{}, 1)})
+		r.outlets = append(r.outlets, &outlet{to: to, woken: make(chan struct{}, 1)})
 	}
 	return r
 }
 
 // Ring says that there are more entries; it never waits.
 func (r *Relay) Ring() {
-	for _, l := range r.lanes {
+	for _, l := range r.outlets {
 		select {
 		case l.woken <- struct{}{}:
 		default:
@@ -101,7 +101,7 @@ func (r *Relay) Ring() {
 // Run hands on until ctx is done.
 func (r *Relay) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	for _, l := range r.lanes {
+	for _, l := range r.outlets {
 		all.Go(func() {
 			defer l.to.Close()
 			r.follow(ctx, l)
@@ -111,7 +111,7 @@ func (r *Relay) Run(ctx context.Context) {
 }
 
 // follow hands the log on to one receiver.
-func (r *Relay) follow(ctx context.Context, l *lane) {
+func (r *Relay) follow(ctx context.Context, l *outlet) {
 	began := false
 	for ctx.Err() == nil {
 		var more bool
@@ -147,7 +147,7 @@ func (r *Relay) follow(ctx context.Context, l *lane) {
 
 // begin finds where a receiver was. Where the log is not the one that it was sent, since
 // the data directory was restored, it hears all of it.
-func (r *Relay) begin(ctx context.Context, l *lane) error {
+func (r *Relay) begin(ctx context.Context, l *outlet) error {
 	at, err := readPlace(r.c.Dir, l.to.Name())
 	if err != nil {
 		r.c.Slog.Warn("how far the audit log was handed on cannot be read: it is sent from its beginning", "to", l.to.Name(), "err", err)
@@ -169,7 +169,7 @@ func (r *Relay) begin(ctx context.Context, l *lane) error {
 }
 
 // step sends what comes next, if anything does, and reports whether there may be more.
-func (r *Relay) step(ctx context.Context, l *lane) (more bool, err error) {
+func (r *Relay) step(ctx context.Context, l *outlet) (more bool, err error) {
 	some, err := r.c.Log.Entries(ctx, l.place().Seq, batch)
 	if err != nil {
 		return false, fmt.Errorf("read the audit log: %w", err)
@@ -193,14 +193,14 @@ func (r *Relay) step(ctx context.Context, l *lane) (more bool, err error) {
 	return err == nil && (n < len(some) || len(some) == batch), err
 }
 
-func (l *lane) place() audit.Head {
+func (l *outlet) place() audit.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at
 }
 
 // failed counts a failure, and says the first of them in a row.
-func (r *Relay) failed(l *lane, err error) int {
+func (r *Relay) failed(l *outlet, err error) int {
 	l.mu.Lock()
 	l.failed++
 	l.failures++
@@ -213,7 +213,7 @@ func (r *Relay) failed(l *lane, err error) int {
 }
 
 // mended says that what failed goes on.
-func (r *Relay) mended(l *lane) {
+func (r *Relay) mended(l *outlet) {
 	l.mu.Lock()
 	n := l.failed
 	l.failed = 0

@@ -1347,6 +1347,7 @@ export interface PolicyBreach {
 }
 
 export interface PolicyDerived {
+  /** How many times the other field's value */
   factor: number
   field: string
 }

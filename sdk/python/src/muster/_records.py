@@ -182,12 +182,12 @@ class Records(Calls):
         """One schedule, with its ``document``, ``next`` times, ``runs`` and ``events``."""
         return dict(self.request("GET", self._schedules(project, "/" + quote(name))))
 
-    def create_schedule(self, name: str, cron: str, document: Mapping[str, Any], project: Optional[str] = None, **fields: Any) -> Dict[str, Any]:
+    def create_schedule(self, /, name: str, cron: str, document: Mapping[str, Any], project: Optional[str] = None, **fields: Any) -> Dict[str, Any]:
         """Submits a document at the times of a cron expression; ``timeZone``, ``concurrency`` and the like are more fields."""
         body = {"name": name, "cron": cron, "document": dict(document), **fields}
         return dict(self.request("POST", self._schedules(project), body=body, again=False))
 
-    def update_schedule(self, name: str, project: Optional[str] = None, **fields: Any) -> Dict[str, Any]:
+    def update_schedule(self, /, name: str, project: Optional[str] = None, **fields: Any) -> Dict[str, Any]:
         """Changes some fields of a schedule; ``None`` takes one away. ``suspended=True`` has it start no runs by itself."""
         return dict(self.request("PATCH", self._schedules(project, "/" + quote(name)), body=fields))
 
