@@ -73,6 +73,20 @@ func (t *Template) ID() TemplateID { return TemplateID{t.Project, t.Kind, t.Name
 // Last is the present version.
 func (t *Template) Last() TemplateVersion { return t.Versions[len(t.Versions)-1] }
 
+// Revise gives t another document, as its present version; of those before the last
+// are kept, so many in all. What it has already makes no version.
+func (t *Template) Revise(document, user string, at time.Time, kept int) {
+	next := TemplateVersion{Number: 1, Document: document, User: user, At: at}
+	if len(t.Versions) > 0 {
+		if t.Last().Document == document {
+			return
+		}
+		next.Number = t.Last().Number + 1
+	}
+	t.Versions = append(slices.Clone(t.Versions), next)
+	t.Versions = t.Versions[max(0, len(t.Versions)-kept):]
+}
+
 // Version returns the version of a number; 0: the present one.
 func (t *Template) Version(number int) (TemplateVersion, bool) {
 	if number == 0 {

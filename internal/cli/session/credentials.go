@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/musterhq/muster/internal/wholefile"
 )
 
 // Credentials are the tokens that muster login has kept, by the address of the server
@@ -55,18 +57,7 @@ func (s *Session) KeepCredentials(c Credentials) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "credentials.*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return wholefile.Write(path, data)
 }
 
 // tokenFor is what a server at an address is shown: $MUSTER_TOKEN, or what muster

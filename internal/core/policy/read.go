@@ -55,7 +55,9 @@ func (r *reader) policy(n *codec.Node) {
 		}
 		switch name {
 		case "defaults":
-			r.defaults(at)
+			if doc := r.part(at, "defaults"); doc != nil {
+				r.out.Defaults = doc
+			}
 		case "rules":
 			r.rules(at, "", "rules")
 		case "impose":
@@ -74,25 +76,22 @@ func (r *reader) unknown(pos int, path, name string, allowed []string) {
 	r.fail(pos, path, e)
 }
 
-func (r *reader) defaults(n *codec.Node) {
+// part reads a part of a document, which is there; nil: something of it is wrong.
+func (r *reader) part(n *codec.Node, at string) *spec.Document {
 	doc, err := spec.Parse(codec.AppendJSON(nil, n))
 	var errs codec.Errors
 	if errors.As(err, &errs) {
 		for _, e := range errs {
-			r.fail(n.Pos, codec.Join("defaults", e.Path), e)
+			r.fail(n.Pos, codec.Join(at, e.Path), e)
 		}
-		return
+		return nil
 	}
-	r.out.Defaults = doc
+	return doc
 }
 
 func (r *reader) impose(n *codec.Node) {
-	part, err := spec.Parse(codec.AppendJSON(nil, n))
-	var errs codec.Errors
-	if errors.As(err, &errs) {
-		for _, e := range errs {
-			r.fail(n.Pos, codec.Join("impose", e.Path), e)
-		}
+	part := r.part(n, "impose")
+	if part == nil {
 		return
 	}
 	r.out.Impose = Impose{part.Environment, part.Compute, part.Data}

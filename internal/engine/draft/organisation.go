@@ -39,6 +39,23 @@ func Put[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
+// Over are records with what a draft changes laid over them; a change of nil drops
+// one, and of makes a record of a change.
+func Over[K comparable, V, C any](was map[K]V, changes map[K]*C, of func(*C) V) map[K]V {
+	if len(changes) == 0 {
+		return was
+	}
+	all := maps.Clone(was)
+	for k, c := range changes {
+		if c == nil {
+			delete(all, k)
+		} else {
+			Put(&all, k, of(c))
+		}
+	}
+	return all
+}
+
 // write adds what o changes to a batch.
 func (o OrganisationDraft) write(b *store.Batch) {
 	for _, id := range slices.Sorted(maps.Keys(o.Projects)) {
@@ -157,18 +174,7 @@ func (tx *Tx) EachProject() iter.Seq[core.Project] {
 
 // Pools are those that were made, as the draft has them.
 func (tx *Tx) Pools() map[string]core.Pool {
-	if len(tx.Org.Pools) == 0 {
-		return tx.State.Pools
-	}
-	all := maps.Clone(tx.State.Pools)
-	for name, p := range tx.Org.Pools {
-		if p == nil {
-			delete(all, name)
-			continue
-		}
-		all[name] = *p
-	}
-	return all
+	return Over(tx.State.Pools, tx.Org.Pools, func(x *core.Pool) core.Pool { return *x })
 }
 
 // PoolNames are the names that a quota may be about: pools that were made, and
@@ -250,18 +256,7 @@ func (tx *Tx) Workloads() iter.Seq[core.WorkloadID] {
 
 // Licenses are those that were made, as the draft has them.
 func (tx *Tx) Licenses() map[string]core.License {
-	if len(tx.Org.Licenses) == 0 {
-		return tx.State.licenses
-	}
-	all := maps.Clone(tx.State.licenses)
-	for name, l := range tx.Org.Licenses {
-		if l == nil {
-			delete(all, name)
-			continue
-		}
-		all[name] = *l
-	}
-	return all
+	return Over(tx.State.licenses, tx.Org.Licenses, func(x *core.License) core.License { return *x })
 }
 
 // LicensesFor are the licenses as the scheduler counts them.

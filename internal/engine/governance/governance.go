@@ -3,7 +3,6 @@ package governance
 
 import (
 	"fmt"
-	"maps"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -13,18 +12,7 @@ import (
 
 // Policies are all of them as the draft has them, by scope and kind.
 func Policies(tx *draft.Tx) map[policy.ID]draft.Policy {
-	if len(tx.Org.Policies) == 0 {
-		return tx.State.Policies
-	}
-	all := maps.Clone(tx.State.Policies)
-	for id, t := range tx.Org.Policies {
-		if t == nil {
-			delete(all, id)
-			continue
-		}
-		all[id] = draft.ReadPolicy(*t)
-	}
-	return all
+	return draft.Over(tx.State.Policies, tx.Org.Policies, func(t *core.Template) draft.Policy { return draft.ReadPolicy(*t) })
 }
 
 // SourceOf is a policy as sentences name it.

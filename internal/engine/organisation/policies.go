@@ -71,14 +71,7 @@ func editPolicy(tx *draft.Tx, e Edit, out *Edited) error {
 	if there {
 		t.User, t.CreatedAt, t.Versions = was.User, was.CreatedAt, was.Versions
 	}
-	if !there || t.Last().Document != string(text) {
-		next := core.TemplateVersion{Number: 1, Document: string(text), User: r.User, At: tx.Now}
-		if there {
-			next.Number = t.Last().Number + 1
-		}
-		t.Versions = append(slices.Clone(t.Versions), next)
-		t.Versions = t.Versions[max(0, len(t.Versions)-versionsKept):]
-	}
+	t.Revise(string(text), r.User, tx.Now, versionsKept)
 	if n := len([]rune(r.Description)); n > descriptionLongest {
 		return &draft.Error{Code: draft.CodeInvalid, Field: "description", Message: fmt.Sprintf("has %d characters, more than %d", n, descriptionLongest), Hint: "shorten it"}
 	}

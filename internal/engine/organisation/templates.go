@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -65,14 +64,7 @@ func EditTemplate(r TemplateEdit) draft.Command[core.Template] {
 		if err != nil {
 			return core.Template{}, &draft.Error{Code: draft.CodeInvalid, Field: "document", Message: err.Error(), Hint: "write it as a part of a workload document"}
 		}
-		if !there || t.Last().Document != string(data) {
-			next := core.TemplateVersion{Number: 1, Document: string(data), User: r.User, At: tx.Now}
-			if there {
-				next.Number = t.Last().Number + 1
-			}
-			t.Versions = append(slices.Clone(t.Versions), next)
-			t.Versions = t.Versions[max(0, len(t.Versions)-versionsKept):]
-		}
+		t.Revise(string(data), r.User, tx.Now, versionsKept)
 		tx.Templated.Drop(id)
 		tx.Templated.Put = append(tx.Templated.Put, t)
 		return t, nil

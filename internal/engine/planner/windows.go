@@ -15,18 +15,7 @@ import (
 
 // Reservations are those that there are, as the draft has them.
 func Reservations(tx *draft.Tx) map[string]core.Reservation {
-	if len(tx.Org.Reservations) == 0 {
-		return tx.State.Reserved
-	}
-	all := maps.Clone(tx.State.Reserved)
-	for name, r := range tx.Org.Reservations {
-		if r == nil {
-			delete(all, name)
-			continue
-		}
-		draft.Put(&all, name, *r)
-	}
-	return all
+	return draft.Over(tx.State.Reserved, tx.Org.Reservations, func(x *core.Reservation) core.Reservation { return *x })
 }
 
 // MayReserve refuses a document that names a reservation which is not for it.

@@ -83,7 +83,6 @@ func Put(e Edit) draft.Command[State] {
 		t := core.Template{Project: e.Project, Kind: core.TemplateSchedule, Name: e.Name, Description: e.Description, User: e.User, CreatedAt: tx.Now}
 		s := e.Schedule
 		s.From, s.ByOwner = tx.Now, e.Owner
-		version := core.TemplateVersion{Number: 1, Document: string(text), User: e.User, At: tx.Now}
 		if there {
 			old := was.Schedule
 			t.CreatedAt = was.CreatedAt
@@ -91,12 +90,13 @@ func Put(e Edit) draft.Command[State] {
 			if old.Cron == s.Cron && old.TimeZone == s.TimeZone {
 				s.From = old.From
 			}
-			version.Number = was.Last().Number + 1
-			if was.Last().Document == version.Document {
-				t.User, s.ByOwner, version = was.User, old.ByOwner, was.Last()
+			t.Versions = was.Versions
+			if was.Last().Document == string(text) {
+				t.User, s.ByOwner = was.User, old.ByOwner
 			}
 		}
-		t.Versions, t.Schedule = []core.TemplateVersion{version}, &s
+		t.Revise(string(text), e.User, tx.Now, 1)
+		t.Schedule = &s
 		whole, err := document(tx, &t)
 		if err != nil {
 			return State{}, below(err)

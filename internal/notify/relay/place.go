@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/musterhq/muster/internal/core/audit"
+	"github.com/musterhq/muster/internal/wholefile"
 )
 
 // placeOf is the file that says how far a receiver is. One that was not there before
@@ -43,18 +43,5 @@ func writePlace(dir, name string, at audit.Head) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	path := placeOf(dir, name)
-	f, err := os.CreateTemp(dir, filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
+	return wholefile.Write(placeOf(dir, name), text)
 }

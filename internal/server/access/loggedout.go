@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/wholefile"
 )
 
 // endedMost bounds how many sessions that were ended are remembered one by one.
@@ -131,17 +131,5 @@ func (l *loggedOut) save() error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(l.path), filepath.Base(l.path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), l.path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", l.path, err)
-	}
-	return nil
+	return wholefile.Write(l.path, text)
 }

@@ -134,7 +134,7 @@ const (
 // wastes reports whether v leaves in vain more than the search's job may cost: the
 // GPU time that v loses, against that which the job has waited. More room than it
 // takes counts as lost too. As time goes by v loses more, sooner than the job may
-// cost more, and another may be found then.
+// cost more: then somebody else may have to leave instead.
 func (h *victimSearch) wastes(v *ledger.Job) bool {
 	if !v.Unsaved || v.Started == 0 || v.Level() > 1 || h.entitledAnyway() {
 		return false
