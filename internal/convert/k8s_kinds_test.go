@@ -185,7 +185,16 @@ func TestAServiceOfAWorkloadIsAName(t *testing.T) {
 	if len(r.Documents) != 2 || r.Documents[0].Annotations["muster.dev/hosts"] != "store=*" || r.Documents[1].Annotations["muster.dev/hosts"] != "store=@db" || len(r.Lossy()) > 0 {
 		t.Errorf("%d documents: %v, lost: %q", len(r.Documents), r.Documents[0].Annotations, lost(r))
 	}
-	for change, want := range map[string]string{"app: db}/app: other}": "not known here", "port: 9000}/port: 9000, targetPort: 90}": "its port 9000 is 90 of the task"} {
+	r = imported(t, []byte(server+strings.Replace(client, "name: c}", "name: c, namespace: lab}", 1)+service))
+	if at := r.Documents[1].Annotations["muster.dev/hosts"]; r.Documents[1].Project == r.Documents[0].Project || at != "" {
+		t.Errorf("a workload of project %s knows %q of another", r.Documents[1].Project, at)
+	}
+	const first = "apiVersion: v1\nkind: Service\nmetadata: {name: one}\nspec: {selector: {job-name: j, batch.kubernetes.io/job-completion-index: '0'}, ports: [{port: 9000}]}\n"
+	r = imported(t, []byte("apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {completions: 2, parallelism: 2, completionMode: Indexed, template: {spec: {restartPolicy: Never, containers: [{image: a, command: [b]}]}}}\n---\n"+first))
+	if at := r.Documents[0].Annotations["muster.dev/hosts"]; at != "one=0" {
+		t.Errorf("a Service of the first pod is %q", at)
+	}
+	for change, want := range map[string]string{"app: db}/app: other}": "not known here", "selector: {app: db}/selector: {}": "not known here", "port: 9000}/port: 9000, targetPort: 90}": "its port 9000 is 90 of the task"} {
 		from, to, _ := strings.Cut(change, "/")
 		r := imported(t, []byte(server+client+strings.Replace(service, from, to, 1)))
 		if all := strings.Join(lost(r), "\n"); !strings.Contains(all, want) {

@@ -138,3 +138,33 @@ func TestReliefTakesNoMoreTasksThanItNeeds(t *testing.T) {
 		}
 	}
 }
+
+// Who comes in by relief, and had had its room taken in the same cycle by who leaves
+// for it now, is placed once.
+func TestWhoComesBackByReliefIsPlacedOnce(t *testing.T) {
+	t.Parallel()
+	now := 1000 * hour
+	st := state.NewState(Default())
+	node := nodes(1, 4)[0]
+	st.PutNode(node)
+	st.SetQueues([]schedule.Queue{plainQueue("a", 1, 4000), plainQueue("b", 2, 0)})
+	grows := gpuJob("grows", "a", 1, 2, 2)
+	need := grows.Shape.Groups[0].Runs[0].Need
+	grows.Shape = schedule.Flat(schedule.Group{Name: "tasks", Min: 1, Runs: []schedule.Run{{Need: need, Count: 1}}})
+	grows.Held = []schedule.Held{{Task: 0, Need: need, Place: schedule.Place{Node: node.ID, CPU: 1000, Devices: append(shares(0), shares(1)...)}}}
+	grows.Started = now - 2*hour
+	st.PutJob(grows)
+	due := gpuJob("due", "b", 2, 1, 2)
+	due.Due = now - 97*hour
+	st.PutJob(due)
+	plan := cycle.Run(st, now)
+	placed := 0
+	for _, p := range append(plan.Placements, plan.Promises...) {
+		if p.ID == "due" {
+			placed += len(p.Tasks)
+		}
+	}
+	if placed != 1 {
+		t.Errorf("it is placed %d times: %s", placed, brief(plan))
+	}
+}

@@ -317,3 +317,27 @@ func TestMinutesMatterWhileALengthIsKnown(t *testing.T) {
 		t.Errorf("nobody waits, and the next minute is %d", got)
 	}
 }
+
+// While work runs that saves nothing, a plan may differ every ten seconds: who may
+// leave now has lost too much then, and another leaves instead.
+func TestSecondsMatterWhileWorkSavesNothing(t *testing.T) {
+	t.Parallel()
+	now := 1000 * hour
+	st := one(1, now-hour, func(has *schedule.Job) { has.Unsaved = true })
+	j := gpuJob("waits", "q", 2, 1, 1)
+	j.Due = now - 1
+	st.PutJob(j)
+	if plan := cycle.Run(st, now); len(plan.Evictions) > 0 {
+		t.Fatal(brief(plan))
+	}
+	if got := st.NextLook(now + 1); got != now+10_000 {
+		t.Errorf("it is looked again at %d, want %d", got, now+10_000)
+	}
+	if !st.Idle(now+9_999) || st.Idle(now+10_000) {
+		t.Error("a plan is made again before the ten seconds are over, or not after them")
+	}
+	st.DropJob("has")
+	if got := st.NextLook(now); got != 0 {
+		t.Errorf("nobody runs, and it is looked again at %d", got)
+	}
+}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTasksInContainersKnowNames(t *testing.T) {
-	d, err := spec.Load([]byte(`{name: g, kind: distributed, workers: 2, image: a, command: ["true"], annotations: {muster.dev/hosts: "g-{0..1}.net all=* two=1 db=@store no=@nobody"}}`))
+	d, err := spec.Load([]byte(`{name: g, kind: distributed, workers: 2, image: a, command: ["true"], annotations: {muster.dev/hosts: "g-{0..1}.net all=* two=1 late-{0..0}=1 db=@store no=@nobody"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestTasksInContainersKnowNames(t *testing.T) {
 	if len(got) != 2 || got[0].Address != "10.0.0.1" || got[1].Address != "10.0.0.2" {
 		t.Fatalf("%+v", got)
 	}
-	for i, names := range [][]string{{"g-0", "g-0.net", "g-0.net.p.svc.cluster.local", "all"}, {"g-1", "g-1.net.p.svc", "all.p", "two", "db"}} {
+	for i, names := range [][]string{{"g-0", "g-0.net", "g-0.net.p.svc.cluster.local", "all"}, {"g-1", "g-1.net.p.svc", "all.p", "two", "late-0", "db"}} {
 		for _, name := range names {
 			if !slices.Contains(got[i].Names, name) {
 				t.Errorf("%s is not %s: %q", got[i].Address, name, got[i].Names)
@@ -33,6 +33,14 @@ func TestTasksInContainersKnowNames(t *testing.T) {
 		}
 		if slices.Contains(got[i].Names, "no") {
 			t.Error("a workload that is nowhere has an address")
+		}
+	}
+	plain := d.Clone()
+	plain.Annotations = nil
+	for size, named := range map[int]bool{mostAddresses: true, mostAddresses + 1: false} {
+		plain.Workers = size
+		if got := s.hostsOf(&core.Workload{ID: "01", Name: "g", Project: "p", Kind: d.Kind, Spec: plain}, tasks[0], tasks); len(got) > 0 != named {
+			t.Errorf("of %d tasks: %+v", size, got)
 		}
 	}
 	delete(s.Nodes, "b")

@@ -78,6 +78,12 @@ func (h *heard) add(t *testing.T, text []byte) {
 	h.seqs = append(h.seqs, e.Seq)
 }
 
+func (h *heard) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.seqs)
+}
+
 // until waits for an entry to come, and returns all that came.
 func (h *heard) until(t *testing.T, seq int64) []int64 {
 	t.Helper()
@@ -341,17 +347,48 @@ func TestAWebhookHearsEveryEntryOnce(t *testing.T) {
 	untilBehind(t, r, url, 0) // it may be stopped before it has heard that they were taken
 	stop()
 
-	// A log that was restored from before is another one.
-	old := &book{}
-	old.write(5)
-	old.all[4].Hash = "another"
-	seqs := func() int { h.mu.Lock(); defer h.mu.Unlock(); return len(h.seqs) }
-	run(t, old, dir, webhookTo(t, url))
-	for limit := time.Now().Add(patience); seqs() < 258; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("a restored log is not handed on: %d", seqs())
+	// A log that was restored is another one: it is shorter, or has others since.
+	came := 253
+	for _, n := range []int{5, 300} {
+		other := &book{}
+		other.write(n)
+		for i := range other.all {
+			other.all[i].Hash = fmt.Sprintf("%064x", n*1000+i)
 		}
+		came += n
+		_, stop := run(t, other, dir, webhookTo(t, url))
+		for limit := time.Now().Add(patience); h.count() < came; time.Sleep(time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatalf("a restored log of %d is not handed on: %d came, want %d", n, h.count(), came)
+			}
+		}
+		stop()
 	}
+}
+
+// some takes three entries at a time, and then fails.
+type some struct{ got []int64 }
+
+func (s *some) Name() string { return "some" }
+func (s *some) Close()       {}
+
+func (s *some) Send(_ context.Context, all []core.AuditEntry) (int, error) {
+	n := min(3, len(all))
+	for _, e := range all[:n] {
+		s.got = append(s.got, e.Seq)
+	}
+	return n, errors.New("it takes no more at once")
+}
+
+// TestWhatWasTakenIsNotSentAgain, and what was not is.
+func TestWhatWasTakenIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	b, s := &book{}, &some{}
+	b.write(10)
+	r, stop := run(t, b, t.TempDir(), s)
+	untilBehind(t, r, "some", 0)
+	stop()
+	upTo(t, s.got, 10)
 }
 
 // untilBehind waits until a receiver lacks so many entries.

@@ -35,6 +35,7 @@ type forger struct {
 	config map[string]any   // what its configuration says beside
 	asked  int              // for its configuration
 	down   bool
+	info   map[string]any // what the provider tells of whom the access token is for
 }
 
 func newKey(t testing.TB) *rsa.PrivateKey {
@@ -88,6 +89,8 @@ func newForger(t testing.TB) *forger {
 			_ = json.NewEncoder(w).Encode(c)
 		case "/keys":
 			_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &f.key.PublicKey, KeyID: f.kid, Use: "sig", Algorithm: "RS256"}}})
+		case "/userinfo":
+			_ = json.NewEncoder(w).Encode(f.info)
 		case "/token":
 			if f.answer != nil {
 				f.answer(w, r)
@@ -243,6 +246,23 @@ func TestKeysAreExchanged(t *testing.T) {
 	}
 	if f.asked != 2 {
 		t.Errorf("its configuration was read %d times", f.asked)
+	}
+}
+
+// What a provider says beside the token is of whoever the token is for, and takes the
+// place of nothing that it has signed.
+func TestWhatIsToldBesideTheTokenIsOfTheSame(t *testing.T) {
+	f := newForger(t)
+	f.config = map[string]any{"userinfo_endpoint": f.URL + "/userinfo"}
+	f.claims = f.with("groups", nil)
+	f.info = map[string]any{"sub": "0-ann", "groups": []string{"vision"}, "preferred_username": "root"}
+	who, err := finish(t, f.provider(t))
+	if err != nil || who.Name != "ann" || len(who.Groups) != 1 {
+		t.Errorf("%+v, %v", who, err)
+	}
+	f.info["sub"] = "0-ben"
+	if _, err := finish(t, f.provider(t)); !refused(err) {
+		t.Errorf("groups of somebody else are taken: %v", err)
 	}
 }
 
