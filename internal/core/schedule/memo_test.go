@@ -18,7 +18,7 @@ import (
 // priorities, so that searches for victims fail more often than not.
 func crowd(seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 31))
-	w := &world{Snap: schedule.Snapshot{Now: clock}, Cfg: schedule.Config{MaxMoves: r.IntN(5), MoveRest: r.Int64N(3000)}}
+	w := &world{Snap: schedule.Snapshot{Now: clock}, Cfg: schedule.Config{MaxMoves: r.IntN(5), MoveRest: r.Int64N(3000)}, alike: r.IntN(2) == 0}
 	if r.IntN(2) == 0 {
 		w.Cfg.Quantum = 500 + r.Int64N(2000)
 	}
@@ -34,11 +34,21 @@ func crowd(seed uint64) *world {
 		n.Pool = pools[i%len(pools)]
 		w.Snap.Nodes = append(w.Snap.Nodes, n)
 	}
+	parents := []core.ProjectID{""}
+	if r.IntN(3) == 0 {
+		parents = append(parents, "east", "north")
+		for i, id := range parents[1:] {
+			x := plainQueue(string(id), int64(i), 12_000)
+			x.PreemptMin, x.ReclaimMin = -1, -1
+			w.Snap.Queues = append(w.Snap.Queues, x)
+		}
+	}
 	for q := range 2 + r.IntN(4) {
 		x := plainQueue(fmt.Sprintf("q%d", q), int64(q), r.Int64N(8)*1000)
 		if r.IntN(4) == 0 {
 			x.Default.Limit[quota.GPU] = (4 + r.Int64N(8)) * 1000
 		}
+		x.Parent = parents[r.IntN(len(parents))]
 		x.PreemptMin, x.ReclaimMin = -1, -1
 		if r.IntN(3) == 0 {
 			x.PreemptMin, x.ReclaimMin = r.Int64N(3000), r.Int64N(3000)
@@ -54,18 +64,23 @@ func crowd(seed uint64) *world {
 // arrival is one more that waits.
 func arrival(r *rand.Rand, w *world, i int) schedule.Job {
 	tasks, each := 1, 1<<r.IntN(3)
-	if r.IntN(4) == 0 {
+	if r.IntN(4) == 0 && !w.alike {
 		tasks = 2 + r.IntN(2)
 	}
-	j := gpuJob(fmt.Sprintf("j%03d", i), string(w.Snap.Queues[r.IntN(len(w.Snap.Queues))].ID), int64(i), tasks, each)
+	queue := w.Snap.Queues[len(w.Snap.Queues)-1-r.IntN(w.leaves())].ID
+	j := gpuJob(fmt.Sprintf("j%03d", i), string(queue), int64(i), tasks, each)
 	g := j.Shape.Groups[0]
 	g.Min -= r.IntN(g.Min) // some are elastic
-	if r.IntN(5) == 0 {
+	if r.IntN(5) == 0 && !w.alike {
 		g.Runs[0].Need.Milli = 500
 	}
 	j.Shape = schedule.Flat(g)
 	j.Priority, j.Preemptible = 40+10*r.IntN(3), r.IntN(6) > 0
 	j.Due = clock + r.Int64N(6000)
+	if r.IntN(3) == 0 { // some are protected from some
+		j.Unsaved, j.Expected, j.Since = r.IntN(2) == 0, r.Int64N(2)*r.Int64N(5000), clock-r.Int64N(2)*r.Int64N(1_000_000)
+		j.Displaced, j.Attained = r.IntN(3)*20, r.Int64N(4000)
+	}
 	if r.IntN(6) == 0 {
 		j.Patient = clock + r.Int64N(3000)
 	}
@@ -75,12 +90,17 @@ func arrival(r *rand.Rand, w *world, i int) schedule.Job {
 	return j
 }
 
+// leaves is how many queues have work of their own; they come last.
+func (w *world) leaves() int {
+	return len(slices.DeleteFunc(slices.Clone(w.Snap.Queues), func(q schedule.Queue) bool { return q.ID == "east" || q.ID == "north" }))
+}
+
 // TestWhatIsRememberedIsTrue lets plans take effect in a state that is kept, ends
 // and adds jobs, breaks nodes and lets time pass, and compares each plan with
 // that of a state that has just been loaded and remembers nothing.
 func TestWhatIsRememberedIsTrue(t *testing.T) {
 	t.Parallel()
-	cases := uint64(150)
+	cases := uint64(400)
 	if testing.Short() {
 		cases = 15
 	}

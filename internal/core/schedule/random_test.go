@@ -14,8 +14,9 @@ import (
 // world is one case of a property: a snapshot under a configuration. It goes
 // through JSON, so that what a search found can be kept.
 type world struct {
-	Snap schedule.Snapshot
-	Cfg  schedule.Config
+	Snap  schedule.Snapshot
+	Cfg   schedule.Config
+	alike bool // most jobs want the same, each of one task
 }
 
 // clock is the time of every random world.

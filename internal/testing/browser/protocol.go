@@ -69,7 +69,7 @@ func Start() (*Browser, error) {
 		"--disable-component-update", "--disable-sync", "--mute-audio", "--hide-scrollbars", "--font-render-hinting=none", "--disable-crash-reporter",
 		// Each window would load pages of the browser's own, for an address bar that nobody sees.
 		"--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup", "about:blank")
-	cmd.Env = append(os.Environ(), "HOME="+dir)
+	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir) // what it leaves when it is killed goes with the profile
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()

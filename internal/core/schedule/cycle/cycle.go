@@ -268,7 +268,7 @@ func (c *Pass) allocate(p *ledger.Pool, j *ledger.Job) displace.Outcome {
 		if !c.Permits(j, p, st.Cost(j, p, tries)) {
 			continue
 		}
-		if k != nil && k.Kept == (ledger.Vain{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}) {
+		if k != nil && k.Kept == (ledger.Kept{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}) {
 			return displace.Shut
 		}
 		had := len(j.Holds)
@@ -291,7 +291,7 @@ func (c *Pass) allocate(p *ledger.Pool, j *ledger.Job) displace.Outcome {
 		kept = true
 	}
 	if kept && k != nil {
-		k.Kept, k.Keeps = ledger.Vain{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}, ledger.Room{Pool: p, Cycle: c.Id}
+		k.Kept, k.Keeps = ledger.Kept{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}, ledger.Room{Pool: p, Cycle: c.Id}
 		return displace.Shut
 	}
 	if kept {

@@ -117,8 +117,9 @@ func (h *victimSearch) rehearse(mark int) bool {
 	if h.c.St.Cfg.MoveRest > 0 {
 		return h.replay(mark, nil, movers)
 	}
+	h.own = true
 	early, late := h.order()
-	return h.replay(mark, early, late)
+	return h.replay(mark, early, late())
 }
 
 // replay is rehearse for one order: who comes before the search's job, and who
@@ -201,9 +202,10 @@ func (h *victimSearch) placeAgain() bool {
 		h.relocate(u)
 	}
 	if !h.enter() {
+		h.blocked = blockedNow(h)
 		return false
 	}
-	for _, u := range late {
+	for _, u := range late() {
 		if !h.relocate(u) && h.kind == schedule.Consolidate {
 			return false
 		}
@@ -275,6 +277,7 @@ func (h *victimSearch) release(v *ledger.Job) bool {
 		if won = slices.Clone(h.c.won[v]); len(won) == 0 { // the trial may fail
 			return true
 		}
+		h.own = true
 		if h.freed == nil {
 			h.freed = map[*ledger.Job][]unit{}
 		}
@@ -379,7 +382,11 @@ func vacate(h *victimSearch, mark int) {
 func (h *victimSearch) enter() bool {
 	st, had := h.c.St, len(h.j.Holds)
 	h.entered = nil
-	if !h.c.Permits(h.j, h.pool, h.need) || !place.PlaceIn(st, h.pool, h.j, h.tries) {
+	if !h.c.Permits(h.j, h.pool, h.need) {
+		h.own = true
+		return false
+	}
+	if !place.PlaceIn(st, h.pool, h.j, h.tries) {
 		return false
 	}
 	h.entered = slices.Clone(h.j.Holds[had:])

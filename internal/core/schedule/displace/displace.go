@@ -63,11 +63,14 @@ type victimSearch struct {
 	victims []unit                  // in the order in which they were told to go
 	entered []*ledger.Hold          // what the job was given last
 	lost    map[int32]quota.Amounts // by queue: what victims of this search held
+	others  map[int32]others        // by queue: who waits
+	blocked blocked                 // by victims who are served before its job
 	freed   map[*ledger.Job][]unit  // by victim: who had been made to leave for it, once that is looked at again
 	waits   bool                    // somebody would have been told to go, had all been, who is there already
 	booked  bool                    // the time has come that its job was told
 	hard    bool                    // it is looked for among those as well who had to leave before and were spared
 	shields bool                    // somebody was spared who had to leave before
+	own     bool                    // somebody was refused for what is so of its job and not of all of a class
 	wide    bool                    // also from queues that have no more than their due, if all of that finds another place
 }
 
@@ -149,11 +152,11 @@ func (c *Round) displace(kind schedule.Action, p *ledger.Pool, j *ledger.Job) Ou
 				continue
 			}
 		}
-		if kind == schedule.Consolidate && h.few() || h.run() {
+		if !inVain(h) && (kind == schedule.Consolidate && h.few() || h.run()) {
 			return served
 		}
 		if h.shields && h.entitledAnyway() {
-			if h.hard = true; h.run() {
+			if h.hard = true; !inVain(h) && h.run() {
 				return served
 			}
 		}
@@ -169,7 +172,7 @@ func (c *Round) displace(kind schedule.Action, p *ledger.Pool, j *ledger.Job) Ou
 // begin has a search forget what it found out.
 func begin(h *victimSearch) {
 	h.leafs, h.rows, h.lost, h.victims = map[int32]*candidates{}, map[int32]*row{}, map[int32]quota.Amounts{}, nil
-	h.waits = false
+	h.waits, h.others, h.blocked = false, nil, blocked{}
 	h.mark, h.had = len(h.c.St.Log), h.pool.Q[h.j.Leaf].Alloc
 }
 
@@ -178,7 +181,7 @@ func (h *victimSearch) run() bool {
 	st := h.c.St
 	begin(h)
 	mark := h.mark
-	if !h.candidates() || inVain(h) {
+	if !h.candidates() {
 		return false
 	}
 	h.count()
@@ -187,19 +190,19 @@ func (h *victimSearch) run() bool {
 		case wait > 0:
 			wait--
 		case h.room.enough():
-			if enough = true; h.accept() {
+			if enough = true; !h.blocked.still(h) && h.accept() {
 				st.Shorten(mark)
 				return true
 			}
 			wait = len(h.victims) / 8 // a failed try is dear: not after each
 		}
 		if !h.more() {
-			if wait > 0 && h.room.enough() && h.accept() {
+			if wait > 0 && h.room.enough() && !h.blocked.still(h) && h.accept() {
 				st.Shorten(mark)
 				return true
 			}
 			st.Undo(mark)
-			if !enough && wait == 0 {
+			if !enough || h.kind == schedule.Consolidate && !h.own {
 				fails(h)
 			}
 			return false

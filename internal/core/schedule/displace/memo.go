@@ -1,6 +1,7 @@
 package displace
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/quota"
@@ -231,20 +232,49 @@ func set(t *ledger.Tallied, s *ledger.Site, k int) {
 // inVain reports whether another of its class has tried the same in vain.
 func inVain(h *victimSearch) bool {
 	k := alike(h)
-	return k != nil && k.Vain == ledger.Vain{Pool: h.pool, Cycle: h.c.Id, Log: h.mark, Booked: 0}
+	if k == nil {
+		return false
+	}
+	was, is := &k.Reclaimed, vain(h)
+	if h.kind == schedule.Consolidate {
+		was = &k.Consolidated
+	}
+	if was.Pool != is.Pool || was.Cycle != is.Cycle || was.Log != is.Log || was.Parent != is.Parent || was.Within != is.Within || was.Hard != is.Hard {
+		return false
+	}
+	if !is.Within && (was.Expected > is.Expected || was.Since > is.Since) {
+		return false // those are left alone who had enough, or may lose as much, for this one
+	}
+	h.shields = h.shields || was.Shields
+	return true
 }
 
-// fails notes that the search has not found enough room.
+// fails notes that the search has come to nothing, and another's of its class would.
 func fails(h *victimSearch) {
-	if k := alike(h); k != nil {
-		k.Vain = ledger.Vain{Pool: h.pool, Cycle: h.c.Id, Log: h.mark, Booked: 0}
+	k := alike(h)
+	switch {
+	case k == nil:
+	case h.kind == schedule.Consolidate:
+		k.Consolidated = vain(h)
+	case !h.over(h.j.Leaf, h.pool.Q[h.j.Leaf].Held(), false): // else others would find some in the one queue in which it did not look
+		k.Reclaimed = vain(h)
 	}
+}
+
+// vain is what is noted of the search if it comes to nothing.
+func vain(h *victimSearch) ledger.Vain {
+	v := ledger.Vain{Pool: h.pool, Cycle: h.c.Id, Log: len(h.c.St.Log), Since: cmp.Or(h.j.Since, ledger.Never)}
+	if h.kind == schedule.Reclaim {
+		v.Parent, v.Within, v.Hard, v.Shields = h.c.St.Queues.List[h.j.Leaf].ParentIndex, h.entitledAnyway(), h.hard, h.shields
+		v.Expected = h.j.Expected
+	}
+	return v
 }
 
 // alike is the class of which all would search as h does, or nil.
 func alike(h *victimSearch) *ledger.Class {
 	l := h.j.JobClass
-	if h.kind != schedule.Consolidate || l == nil || l.Class == nil || l.Class.Key.Own || len(h.j.Holds) > 0 || len(l.Class.Options) != 1 || h.c.St.Forgetful {
+	if h.kind != schedule.Consolidate && (h.kind != schedule.Reclaim || h.wide || h.booked) || l == nil || l.Class == nil || l.Class.Key.Own || len(h.j.Holds) > 0 || len(l.Class.Options) != 1 || h.c.St.Forgetful {
 		return nil
 	}
 	return l.Class

@@ -16,6 +16,7 @@ func (h *victimSearch) relocate(u *unit) bool {
 		return false // what it could do without is of no use without the rest
 	}
 	if !h.mayReturn(u) {
+		h.own = true
 		return false
 	}
 	if h.stays(u) {

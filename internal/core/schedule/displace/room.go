@@ -49,6 +49,15 @@ func (r rooms) enough() bool {
 	return true
 }
 
+// sum is how many tasks have room, of all asks.
+func (r rooms) sum() int {
+	n := 0
+	for _, t := range r {
+		n += t.have
+	}
+	return n
+}
+
 // recount counts the room of one site anew.
 func (r rooms) recount(st *state.State, s *ledger.Site) {
 	for a, t := range r {

@@ -21,44 +21,47 @@ type turn struct {
 // turns says which victims would be served before the search's job, by the order
 // in which all who wait and they themselves are served; they are put back
 // before it, so that nobody is made to leave whose room the next cycle would
-// give back to them. All others follow.
-func (h *victimSearch) turns() (early, late []*unit) {
-	if h.kind != schedule.Reclaim {
+// give back to them. All others follow: late says who, also after the early ones
+// have been given places.
+func (h *victimSearch) turns() (early []*unit, late func() []*unit) {
+	if h.kind == schedule.Reclaim {
+		return h.order()
+	}
+	return nil, func() (late []*unit) {
 		for i := len(h.victims) - 1; i >= 0; i-- {
 			late = append(late, &h.victims[i])
 		}
-		return nil, late
+		return late
 	}
-	return h.order()
 }
 
 // order is turns by the order of service, whatever the kind of search.
-func (h *victimSearch) order() (early, late []*unit) {
-	lines := h.lines()
-	gained := map[int32]quota.Amounts{} // what those who were put back hold again
-	for before := true; ; {
-		best := int32(-1)
-		for _, q := range sortedQueues(lines) {
-			if len(lines[q]) > 0 && (best < 0 || h.sooner(q, best, lines, gained)) {
-				best = q
-			}
+func (h *victimSearch) order() (early []*unit, late func() []*unit) {
+	lines, needs := h.lines(), map[int32][]quota.Amounts{}
+	for q, line := range lines {
+		for i := range line {
+			needs[q] = append(needs[q], line[i].need)
 		}
-		if best < 0 {
-			return early, late
-		}
-		t := lines[best][0]
-		lines[best] = lines[best][1:]
-		switch {
-		case t.self:
-			before = false
-		case t.unit != nil && before:
+	}
+	service := h.c.St.Serve(h.pool, needs)
+	next := func() *turn {
+		q, i := service.First()
+		return &lines[q][i]
+	}
+	for t := next(); !t.self; t = next() {
+		var gained quota.Amounts
+		if t.unit != nil {
 			early = append(early, t.unit...)
-			for q := t.job.Leaf; q >= 0; q = h.c.St.Queues.List[q].ParentIndex {
-				gained[q] = gained[q].Add(t.need)
-			}
-		case t.unit != nil:
-			late = append(late, t.unit...)
+			gained = t.need
 		}
+		service.Served(gained)
+	}
+	return early, func() (late []*unit) {
+		for len(early)+len(late) < len(h.victims) {
+			late = append(late, next().unit...)
+			service.Served(quota.Amounts{})
+		}
+		return late
 	}
 }
 
@@ -80,38 +83,75 @@ func (h *victimSearch) lines() map[int32][]turn {
 		t.unit, t.need = append(t.unit, u), t.need.Add(u.amount())
 	}
 	for q := range lines {
-		for _, l := range st.JobClassesOf(q) {
-			next := l.Passed(st.Walks)
-			for next < len(l.Jobs) && l.Jobs[next] != h.j && l.Jobs[next].Standing > 0 {
-				next++
-			}
-			if next >= len(l.Jobs) || l.Jobs[next] == h.j {
-				continue
-			}
-			j := l.Jobs[next]
-			if _, victim := at[j]; victim {
-				continue
-			}
-			if _, tries := j.Next(); len(tries) > 0 {
-				lines[q] = append(lines[q], turn{job: j, need: st.Cost(j, h.pool, tries)})
-			}
-		}
+		lines[q] = append(lines[q], h.waiting(q, at)...)
 		slices.SortStableFunc(lines[q], func(a, b turn) int { return st.JobOrder(a.job, b.job) })
 	}
 	return lines
 }
 
-// sooner reports whether queue a is served before b.
-func (h *victimSearch) sooner(a, b int32, lines map[int32][]turn, gained map[int32]quota.Amounts) bool {
-	x, y := h.c.St.Queues.Fork(a, b)
-	return h.c.St.Before(h.pool, x, y, lines[a][0].need.Add(gained[x]), lines[b][0].need.Add(gained[y])) < 0
+// waiting is who of a queue waits beside the search's job and its victims, the
+// first of each of its job classes. It is the same until another of the queue is
+// told to go.
+func (h *victimSearch) waiting(q int32, victims map[*ledger.Job]int) []turn {
+	st, n := h.c.St, 0
+	for i := range h.victims {
+		if h.victims[i].leaf == q {
+			n++
+		}
+	}
+	if w, known := h.others[q]; known && w.victims == n {
+		return w.turns
+	}
+	w := others{victims: n}
+	for _, l := range st.JobClassesOf(q) {
+		next := l.Passed(st.Walks)
+		for next < len(l.Jobs) && l.Jobs[next] != h.j && l.Jobs[next].Standing > 0 {
+			next++
+		}
+		if next >= len(l.Jobs) || l.Jobs[next] == h.j {
+			continue
+		}
+		j := l.Jobs[next]
+		if _, victim := victims[j]; victim {
+			continue
+		}
+		if _, tries := j.Next(); len(tries) > 0 {
+			w.turns = append(w.turns, turn{job: j, need: st.Cost(j, h.pool, tries)})
+		}
+	}
+	if h.others == nil {
+		h.others = map[int32]others{}
+	}
+	h.others[q] = w
+	return w.turns
 }
 
-func sortedQueues(m map[int32][]turn) []int32 {
-	out := make([]int32, 0, len(m))
-	for q := range m {
-		out = append(out, q)
-	}
-	slices.Sort(out)
-	return out
+// others are those of a queue who wait, with so many victims of it.
+type others struct {
+	victims int
+	turns   []turn
 }
+
+// blocked is a search whose job found no place beside the victims who are served
+// before it, and therefore stay. With more of them told to go these stay as well:
+// it is the same as long as there is no more room than there was, and the job's
+// queue has not come to be served sooner because others of its parents have lost
+// something.
+type blocked struct {
+	room  int
+	above quota.Amounts
+}
+
+func blockedNow(h *victimSearch) blocked {
+	if h.kind != schedule.Reclaim || h.own {
+		return blocked{}
+	}
+	list, top := h.c.St.Queues.List, h.j.Leaf
+	for list[top].ParentIndex >= 0 {
+		top = list[top].ParentIndex
+	}
+	return blocked{room: h.room.sum(), above: h.lost[top]}
+}
+
+// still reports whether the search is blocked as it was.
+func (b blocked) still(h *victimSearch) bool { return b.room > 0 && b == blockedNow(h) }
