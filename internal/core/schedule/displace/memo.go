@@ -2,6 +2,7 @@ package displace
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/quota"
@@ -143,15 +144,15 @@ func (h *victimSearch) assess() *ledger.Memo {
 		}
 	}
 	st.Sight++
-	look := survey{h, m}
+	look, least := survey{h, m}, leastOf(m)
 	for _, v := range acc.Victims[acc.Gone:] {
 		if v.Priority >= h.j.Priority || m.Enough() {
 			break
 		}
-		look.of(v)
+		look.of(v, least)
 	}
 	for _, v := range h.c.Fresh[h.j.Leaf] {
-		look.of(v)
+		look.of(v, least)
 	}
 	if m.Enough() {
 		return nil
@@ -159,10 +160,32 @@ func (h *victimSearch) assess() *ledger.Memo {
 	return m
 }
 
-// of looks at the sites on which j holds something.
-func (v survey) of(j *ledger.Job) {
+// leastOf is how much of devices, in thousandths, has to be free on a site before
+// any of the tasks has room there.
+func leastOf(m *ledger.Memo) int64 {
+	least := int64(math.MaxInt64)
+	for i := range m.Asks {
+		n := int64(0)
+		if a := &m.Asks[i].Ask.Need; a.Milli == 1000 {
+			n = int64(a.Devices) * 1000
+		}
+		least = min(least, n)
+	}
+	return least
+}
+
+// of looks at the sites on which j holds something, as soon as so much would be
+// free there if all had left that it was called for: most have room for none of a
+// large task, and looking at all who are there is dear.
+func (v survey) of(j *ledger.Job, least int64) {
 	for _, x := range j.Holds {
-		v.lookAt(x.Site)
+		s, now := x.Site, v.h.c.St.Sight
+		if s.Summed != now {
+			s.Summed, s.Sum = now, s.Soon.Sum
+		}
+		if s.Sum += x.Amount[quota.GPU]; s.Sum >= least || s.Parted() {
+			v.lookAt(s)
+		}
 	}
 }
 

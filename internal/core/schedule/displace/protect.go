@@ -23,8 +23,8 @@ const (
 
 // protects reports whether v is left alone by the search.
 func (h *victimSearch) protects(v *ledger.Job) bool {
-	if v.Started == 0 && !v.Overdue || v.Level() > 1 {
-		return false
+	if h.kind == schedule.Preempt || v.Started == 0 && !v.Overdue || v.Level() > 1 {
+		return false // what is more important minds none of these
 	}
 	return h.shielded(v) || needsMore(h, v) || h.wastes(v)
 }

@@ -34,6 +34,8 @@ type Site struct {
 	Legacy    int            // tasks here that keep partitions from being given
 	Holds     []*Hold        // that are here, in no order
 	Seen      uint64         // when it was looked at last, see State.sight
+	Summed    uint64         // when sum was begun, likewise
+	Sum       int64          // of devices, thousandths: what is free, and what those have who were looked at
 	turn      uint32         // grows with every change
 	Windows   []int32        // that keep it, by their places
 	Debt      *View          // what is given beyond what there is; nil: nothing, or not known
@@ -114,6 +116,9 @@ func (s *Site) both(a *Ask) bool {
 	}
 	return k >= n.Devices
 }
+
+// Parted reports whether there may be partitions of devices.
+func (s *Site) Parted() bool { return s.parted }
 
 // Room is how many tasks of a have room at once, at most limit.
 func (s *Site) Room(a *Ask, limit int) int {
