@@ -17,17 +17,18 @@ type Project struct {
 // ProjectSpec is what can be decided about a project or department. Lengths of
 // time are written like 12h.
 type ProjectSpec struct {
-	Parent            string               `json:"parent,omitempty" doc:"The department that it stands below; empty: none"`
-	StopMode          string               `json:"stopMode,omitempty" enum:"hold,hold-and-drain," doc:"hold: nothing new starts; hold-and-drain: what runs goes back to its queue too; empty: open"`
-	Note              string               `json:"note,omitempty" doc:"Why it is stopped; shown to whoever waits"`
-	Pools             map[string]PoolQuota `json:"pools,omitempty" doc:"What it may use of each pool, by name; * stands for all that are not named. Where nothing is said it may use everything"`
-	Priority          *int                 `json:"priority,omitempty" doc:"Rank among its siblings: what is left over quota goes to the highest first; default 100"`
-	PoolOrder         []string             `json:"poolOrder,omitempty" doc:"Where its workloads go whose documents name no pool, in order"`
-	NodeTypes         map[string][]string  `json:"nodeTypes,omitempty" doc:"Node types that its workloads may use, by kind"`
-	PreemptMinRuntime string               `json:"preemptMinRuntime,omitempty" doc:"For how long what has started is let alone by higher priorities of its own queue; empty: as above it"`
-	ReclaimMinRuntime string               `json:"reclaimMinRuntime,omitempty" doc:"The same for other queues"`
-	MaxRunning        int                  `json:"maxRunning,omitempty" minimum:"0" doc:"Workloads at once; 0: any"`
-	UserLimit         *UserLimit           `json:"userLimit,omitempty" doc:"What each user may have in it at once"`
+	Parent             string               `json:"parent,omitempty" doc:"The department that it stands below; empty: none"`
+	StopMode           string               `json:"stopMode,omitempty" enum:"hold,hold-and-drain," doc:"hold: nothing new starts; hold-and-drain: what runs goes back to its queue too; empty: open"`
+	Note               string               `json:"note,omitempty" doc:"Why it is stopped; shown to whoever waits"`
+	Pools              map[string]PoolQuota `json:"pools,omitempty" doc:"What it may use of each pool, by name; * stands for all that are not named. Where nothing is said it may use everything"`
+	Priority           *int                 `json:"priority,omitempty" doc:"Rank among its siblings: what is left over quota goes to the highest first; default 100"`
+	PoolOrder          []string             `json:"poolOrder,omitempty" doc:"Where its workloads go whose documents name no pool, in order"`
+	NodeTypes          map[string][]string  `json:"nodeTypes,omitempty" doc:"Node types that its workloads may use, by kind"`
+	PreemptMinRuntime  string               `json:"preemptMinRuntime,omitempty" doc:"For how long what has started is let alone by higher priorities of its own queue; empty: as above it"`
+	ReclaimMinRuntime  string               `json:"reclaimMinRuntime,omitempty" doc:"The same for other queues"`
+	BorrowingTimeLimit string               `json:"borrowingTimeLimit,omitempty" doc:"How long work may last at most, by its maxDuration or a time limit, that uses more than the quota; empty: as above it, else any time"`
+	MaxRunning         int                  `json:"maxRunning,omitempty" minimum:"0" doc:"Workloads at once; 0: any"`
+	UserLimit          *UserLimit           `json:"userLimit,omitempty" doc:"What each user may have in it at once"`
 	ProjectRules
 }
 

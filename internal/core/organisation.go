@@ -48,8 +48,12 @@ type Project struct {
 	// nil: as above it.
 	PreemptMinRuntime *time.Duration `json:"preemptMinRuntime,omitempty"`
 	ReclaimMinRuntime *time.Duration `json:"reclaimMinRuntime,omitempty"`
-	MaxRunning        int            `json:"maxRunning,omitempty"` // workloads at once; 0: any
-	UserLimit         UserLimit      `json:"userLimit,omitzero"`
+	// BorrowingTimeLimit is how long work may last at most, by its maxDuration or a
+	// time limit, that uses more than its quota; nil: as long as it likes. Of
+	// several above each other the tightest holds.
+	BorrowingTimeLimit *time.Duration `json:"borrowingTimeLimit,omitempty"`
+	MaxRunning         int            `json:"maxRunning,omitempty"` // workloads at once; 0: any
+	UserLimit          UserLimit      `json:"userLimit,omitzero"`
 	Rules
 }
 

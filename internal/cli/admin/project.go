@@ -254,6 +254,9 @@ func describeProject(s *session.Session, n session.ProjectNoun, p *api.Project, 
 	}
 	line("Preempted", after(p.PreemptMinRuntime))
 	line("Reclaimed", after(p.ReclaimMinRuntime))
+	if p.BorrowingTimeLimit != "" {
+		line("Over quota", "only what ends within "+p.BorrowingTimeLimit)
+	}
 	projectRuleLines(p, line)
 	return s.Grid(g)
 }

@@ -23,6 +23,7 @@ type projectFlags struct {
 	lend                     []string
 	forget, order, nodeTypes []string
 	preempt, reclaim         string
+	borrowing                string
 	maxRunning, userRunning  int
 	userGPUs                 string
 }
@@ -40,6 +41,7 @@ func (p *projectFlags) register(cmd *cobra.Command) {
 	f.StringArrayVar(&p.nodeTypes, "node-types", nil, "KIND=TYPE,TYPE that its workloads may use; KIND= any")
 	f.StringVar(&p.preempt, "preempt-min-runtime", "", "for how long what has started is let alone by higher priorities of its queue; empty: as above it")
 	f.StringVar(&p.reclaim, "reclaim-min-runtime", "", "the same for other queues")
+	f.StringVar(&p.borrowing, "borrowing-time-limit", "", "how long work may last at most, by its --max-duration, that uses more than the quota; empty: as above it, else any time")
 	f.IntVar(&p.maxRunning, "max-running", 0, "workloads at once; 0: any")
 	f.StringVar(&p.userGPUs, "user-gpus", "", "GPUs that each user may have at once; none: any")
 	f.IntVar(&p.userRunning, "user-running", 0, "workloads that each user may have at once; 0: any")
@@ -56,6 +58,7 @@ func (p *projectFlags) patch(cmd *cobra.Command) (map[string]any, error) {
 	}{
 		"parent": {"parent", p.parent}, "note": {"note", p.note}, "priority": {"priority", p.priority}, "pool-order": {"poolOrder", p.order},
 		"preempt-min-runtime": {"preemptMinRuntime", p.preempt}, "reclaim-min-runtime": {"reclaimMinRuntime", p.reclaim}, "max-running": {"maxRunning", p.maxRunning},
+		"borrowing-time-limit": {"borrowingTimeLimit", p.borrowing},
 	} {
 		if changed(flag) {
 			out[v.field] = v.value

@@ -166,7 +166,7 @@ func SinceWord(m Moments) string {
 // lengths are the flags that take a length of time, or an age.
 var lengths = []string{
 	"max-duration", "expected-duration", "patience", "again", "quantum", "min-runtime", "checkpoint", "timeout", "grace-period", "every", "since", "before", "until", "from", "to", "step", "duration",
-	"preempt-min-runtime", "reclaim-min-runtime", "sample-every", "past-window", "past-half-life", "node-grace", "move-rest", "not-before", "deadline",
+	"preempt-min-runtime", "reclaim-min-runtime", "borrowing-time-limit", "sample-every", "past-window", "past-half-life", "node-grace", "move-rest", "not-before", "deadline",
 }
 
 // Unitless refuses a length of time that is only a number: in seconds it would be

@@ -195,6 +195,9 @@ func numbers(p *core.Project) error {
 			return wrong(d.field, "write a length of time like 10m, or 0s for none", "%v is negative", *d.d)
 		}
 	}
+	if d := p.BorrowingTimeLimit; d != nil && *d <= 0 {
+		return wrong("borrowingTimeLimit", "write a length of time like 4h, or leave it out: then nothing has to end; a limit equal to the quota forbids borrowing", "%v is not a limit", *d)
+	}
 	if m := p.StopMode; m != core.StopNone && m != core.StopHold && m != core.StopHoldAndDrain {
 		return wrong("stopMode", "one of hold, hold-and-drain; empty: it is open", "%q is not a mode", m)
 	}

@@ -50,6 +50,9 @@ func crowd(seed uint64) *world {
 		}
 		x.Parent = parents[r.IntN(len(parents))]
 		x.PreemptMin, x.ReclaimMin = -1, -1
+		if r.IntN(4) == 0 {
+			x.BorrowMax = 1 + r.Int64N(3000)
+		}
 		if r.IntN(3) == 0 {
 			x.PreemptMin, x.ReclaimMin = r.Int64N(3000), r.Int64N(3000)
 		}
@@ -76,7 +79,7 @@ func arrival(r *rand.Rand, w *world, i int) schedule.Job {
 	}
 	j.Shape = schedule.Flat(g)
 	j.Priority, j.Preemptible = 40+10*r.IntN(3), r.IntN(6) > 0
-	j.Due = clock + r.Int64N(6000)
+	j.Due, j.MaxRun = clock+r.Int64N(6000), r.Int64N(2)*r.Int64N(4000)
 	if r.IntN(3) == 0 { // some are protected from some
 		j.Unsaved, j.Expected, j.Since = r.IntN(2) == 0, r.Int64N(2)*r.Int64N(5000), clock-r.Int64N(2)*r.Int64N(1_000_000)
 		j.Displaced, j.Attained = r.IntN(3)*20, r.Int64N(4000)

@@ -79,6 +79,7 @@ type Queue struct {
 	// PreemptMin and ReclaimMin are ms for which its running jobs are not
 	// displaced after their start; negative: as its parent.
 	PreemptMin, ReclaimMin int64
+	BorrowMax              int64 // ms after its start by which work has to end that uses more than the quota; 0: any time will do
 	UserGPU                int64 // thousandths of devices that one user may hold; 0: any
 	UserJobs               int   // running jobs of one user; 0: any number
 	MaxJobs                int   // running jobs, of those below it too; 0: any number

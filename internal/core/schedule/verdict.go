@@ -37,6 +37,7 @@ const (
 	WaitingForLicense       Token = "WaitingForLicense"
 	NotLent                 Token = "NotLent"
 	OverLimit               Token = "OverLimit"
+	BorrowingTimeLimit      Token = "BorrowingTimeLimit"
 	NonPreemptibleOverQuota Token = "NonPreemptibleOverQuota"
 	WaitingForQuota         Token = "WaitingForQuota"
 	WaitingForPreemption    Token = "WaitingForPreemption"
@@ -48,7 +49,7 @@ const (
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
 	return []Token{
-		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, NotLent, WaitingForLicense, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
+		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, BorrowingTimeLimit, NotLent, WaitingForLicense, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
 		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
 		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
@@ -333,6 +334,8 @@ func (r Reason) String() string {
 	case NonPreemptibleOverQuota:
 		return fmt.Sprintf("not preemptible, so it must be inside the quota of %s: %s of %s are held by such work, and this asks for %s; a preemptible workload could go over the quota",
 			r.Queue, r.QuotaAmount(r.Allocated), r.QuotaAmount(r.Quota), r.QuotaAmount(r.Requested))
+	case BorrowingTimeLimit:
+		return fmt.Sprintf("beyond the quota of %s only work may run that ends within %v: it holds %s of %s, and this asks for %s", r.Queue, r.borrowing(), r.QuotaAmount(r.Allocated), r.QuotaAmount(r.Quota), r.QuotaAmount(r.Requested))
 	case WaitingForQuota:
 		return fmt.Sprintf("%s holds %s of %s guaranteed, and its fair share is %s at present: it cannot take %s more from others, only what is free",
 			r.Queue, r.QuotaAmount(r.Allocated), r.QuotaAmount(r.Quota), r.QuotaAmount(r.Share), r.QuotaAmount(r.Requested))

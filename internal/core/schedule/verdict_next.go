@@ -31,7 +31,7 @@ func (r Reason) Act() Act {
 			return ActChange
 		}
 		return ActWait
-	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied, Barred:
+	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied, Barred, BorrowingTimeLimit:
 		return ActChange
 	case QueueStopped, QueueNotFound, NoNodes, AdmissionChecks, PlanningFailed:
 		return ActAsk
@@ -100,6 +100,11 @@ func (r Reason) Hint() string {
 		return fmt.Sprintf("wait until work of %s or of others ends", r.Queue) + r.spared()
 	case Dependency:
 		return "wait, or submit it without after"
+	case BorrowingTimeLimit:
+		if r.Requested > r.Quota {
+			return fmt.Sprintf("no wait helps: set maxDuration (--max-duration %v, or less), or ask for a larger quota", r.borrowing())
+		}
+		return fmt.Sprintf("set maxDuration (--max-duration %v, or less), or wait until other work of %s ends", r.borrowing(), r.Queue)
 	case NotLent:
 		return fmt.Sprintf("wait until work of others ends, or ask for a higher lending limit of %s", r.Queue)
 	case WaitingForLicense:
@@ -169,11 +174,14 @@ func (r Reason) Hopeless() bool {
 		return true
 	case OverLimit:
 		return r.Requested > r.Limit
-	case NonPreemptibleOverQuota:
+	case NonPreemptibleOverQuota, BorrowingTimeLimit:
 		return r.Requested > r.Quota
 	}
 	return false
 }
+
+// borrowing is how long work may last that uses more than its quota.
+func (r Reason) borrowing() time.Duration { return time.Duration(r.Limit) * time.Millisecond }
 
 // orWait is an advice to wait, where that helps.
 func (r Reason) orWait() string {

@@ -48,6 +48,10 @@ func (s *Study) counted(r *schedule.Reason) func(*schedule.Job) bool {
 		return func(j *schedule.Job) bool {
 			return s.below(j.Queue, r.Queue) && (r.User == "" || j.User == r.User) && (!gpus || devicesOf(j.Held, nil) > 0)
 		}
+	case schedule.BorrowingTimeLimit:
+		return func(j *schedule.Job) bool {
+			return s.below(j.Queue, r.Queue) && (!gpus || devicesOf(j.Held, nil) > 0)
+		}
 	case schedule.NonPreemptibleOverQuota:
 		return func(j *schedule.Job) bool {
 			return s.below(j.Queue, r.Queue) && !j.Preemptible && (!gpus || devicesOf(j.Held, nil) > 0)

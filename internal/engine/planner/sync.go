@@ -21,7 +21,7 @@ func Queues(tx *draft.Tx) []schedule.Queue {
 			ID: p.ID, Parent: p.Parent, Priority: p.Priority, Age: p.CreatedAt.UnixNano(), Stopped: p.StopMode != core.StopNone,
 			Shares: map[string]schedule.Quota{}, Default: quotaOf(p.Pools[core.AnyPool]),
 			PreemptMin: runtimeOf(p.PreemptMinRuntime), ReclaimMin: runtimeOf(p.ReclaimMinRuntime),
-			MaxJobs: p.MaxRunning, UserJobs: p.UserLimit.MaxRunning,
+			BorrowMax: limitOf(p.BorrowingTimeLimit), MaxJobs: p.MaxRunning, UserJobs: p.UserLimit.MaxRunning,
 		}
 		if p.CreatedAt.IsZero() {
 			q.Age = 0
@@ -45,6 +45,14 @@ func runtimeOf(d *time.Duration) int64 {
 		return -1
 	}
 	return d.Milliseconds()
+}
+
+// limitOf is a limit in ms; 0: none.
+func limitOf(d *time.Duration) int64 {
+	if d == nil {
+		return 0
+	}
+	return max(d.Milliseconds(), 1)
 }
 
 func quotaOf(q core.PoolQuota) schedule.Quota {

@@ -44,7 +44,7 @@ func ProjectSpec(p core.Project) api.ProjectSpec {
 	priority := p.Priority
 	out := api.ProjectSpec{
 		Parent: string(p.Parent), StopMode: string(p.StopMode), Note: p.Note, Priority: &priority, PoolOrder: p.PoolOrder, MaxRunning: p.MaxRunning,
-		PreemptMinRuntime: lengthText(p.PreemptMinRuntime), ReclaimMinRuntime: lengthText(p.ReclaimMinRuntime), ProjectRules: projectRules(p.Rules),
+		PreemptMinRuntime: lengthText(p.PreemptMinRuntime), ReclaimMinRuntime: lengthText(p.ReclaimMinRuntime), BorrowingTimeLimit: lengthText(p.BorrowingTimeLimit), ProjectRules: projectRules(p.Rules),
 	}
 	if len(p.Pools) > 0 {
 		out.Pools = make(map[string]api.PoolQuota, len(p.Pools))
@@ -127,6 +127,9 @@ func DecideProject(in api.ProjectSpec, p *core.Project) error {
 		return err
 	}
 	if n.ReclaimMinRuntime, err = lengthOf("reclaimMinRuntime", in.ReclaimMinRuntime); err != nil {
+		return err
+	}
+	if n.BorrowingTimeLimit, err = lengthOf("borrowingTimeLimit", in.BorrowingTimeLimit); err != nil {
 		return err
 	}
 	if in.UserLimit != nil {

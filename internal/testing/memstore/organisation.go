@@ -129,6 +129,7 @@ func keptProject(p core.Project) core.Project {
 	for kind, types := range p.NodeTypes {
 		p.NodeTypes[kind] = slices.Clone(types)
 	}
+	p.BorrowingTimeLimit = keptPointer(p.BorrowingTimeLimit)
 	p.PreemptMinRuntime, p.ReclaimMinRuntime = keptPointer(p.PreemptMinRuntime), keptPointer(p.ReclaimMinRuntime)
 	p.UserLimit.GPU = keptPointer(p.UserLimit.GPU)
 	return p

@@ -680,6 +680,8 @@ export const de: Texts = {
   $preemption: 'Verdrängung',
   $notBeforePreemptMinRuntime: 'nicht vor {preemptMinRuntime} Laufzeit',
   $reclaim: 'Rückforderung',
+  $overQuotaRow: 'Über der Quote',
+  $onlyWhatEndsWithin: 'nur was binnen {time} endet',
   $budgetGpuHoursGPUHoursPer: '{budgetGpuHours} GPU-Stunden je {budgetPeriod}',
   $ageAgo: 'vor {age}',
   $gpuHoursIn30Days: 'GPU-Stunden in 30 Tagen',

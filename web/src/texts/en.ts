@@ -679,6 +679,8 @@ export const en = {
   $preemption: 'Preemption',
   $notBeforePreemptMinRuntime: 'not before {preemptMinRuntime} of run time',
   $reclaim: 'Reclaim',
+  $overQuotaRow: 'Over quota',
+  $onlyWhatEndsWithin: 'only what ends within {time}',
   $budgetGpuHoursGPUHoursPer: '{budgetGpuHours} GPU-hours per {budgetPeriod}',
   $ageAgo: '{age} ago',
   $gpuHoursIn30Days: 'GPU-hours in 30 days',

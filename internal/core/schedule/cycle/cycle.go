@@ -18,10 +18,10 @@ type Pass struct {
 	St *state.State
 	*displace.Round
 	*booking.Books
-	kept     map[*ledger.Job]*ledger.Pool // who keeps out of the way of those who have a time, and where that was last
-	turn     turn                         // for rouse
-	relieved bool                         // some may have a place for whom others left whose time had come
-	windows  map[*ledger.Job]string       // that made those leave who do
+	kept     map[keptFrom]bool      // who keeps out of the way of those who have a time, and where
+	turn     turn                   // for rouse
+	relieved bool                   // some may have a place for whom others left whose time had come
+	windows  map[*ledger.Job]string // that made those leave who do
 }
 
 // Cycle returns the plan for a snapshot. The same snapshot gives the same plan
@@ -102,7 +102,7 @@ func Finish(st *state.State, c *Pass) {
 // Look tries one action for one job.
 func (c *Pass) Look(a schedule.Action, p *ledger.Pool, j *ledger.Job) displace.Outcome {
 	out := displace.Hopeless
-	if c.kept[j] == p {
+	if c.kept[keptFrom{j, p}] {
 		return displace.Passed
 	}
 	if c.allKept(p, j) {
@@ -269,6 +269,7 @@ func (c *Pass) allocate(p *ledger.Pool, j *ledger.Job) displace.Outcome {
 			continue
 		}
 		if k != nil && k.Kept == (ledger.Kept{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}) {
+			j.JobClass.KeepOut(p, c.Id)
 			return displace.Shut
 		}
 		had := len(j.Holds)
@@ -291,14 +292,15 @@ func (c *Pass) allocate(p *ledger.Pool, j *ledger.Job) displace.Outcome {
 		kept = true
 	}
 	if kept && k != nil {
-		k.Kept, k.Keeps = ledger.Kept{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}, ledger.Room{Pool: p, Cycle: c.Id}
+		k.Kept = ledger.Kept{Pool: p, Cycle: c.Id, Log: mark, Booked: len(c.Booked[p])}
+		j.JobClass.KeepOut(p, c.Id)
 		return displace.Shut
 	}
 	if kept {
 		if c.kept == nil {
-			c.kept = map[*ledger.Job]*ledger.Pool{}
+			c.kept = map[keptFrom]bool{}
 		}
-		c.kept[j] = p
+		c.kept[keptFrom{j, p}] = true
 		return displace.Passed // others of its job class may leave in time
 	}
 	return displace.Hopeless

@@ -7,12 +7,17 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule/ledger"
 )
 
+// keptFrom is a job that keeps out of a pool.
+type keptFrom struct {
+	job  *ledger.Job
+	pool *ledger.Pool
+}
+
 // allKept reports whether j, and all others of its job class, have room in p, and
 // keep out of it for the sake of those who have a time to start: they need nobody
 // to make any.
 func (c *Pass) allKept(p *ledger.Pool, j *ledger.Job) bool {
-	k := c.keptAlike(p, j)
-	return k != nil && k.Keeps == ledger.Room{Pool: p, Cycle: c.Id}
+	return j.JobClass != nil && slices.Contains(j.JobClass.Keeps, ledger.Room{Pool: p, Cycle: c.Id})
 }
 
 // keptAlike is the class of which all would be kept from p's room as j is, for

@@ -227,7 +227,7 @@ func (h *victimSearch) entitled() bool {
 		if !h.j.Preemptible && !queues.Allows(a.Quota.Quota, a.Fixed, rest) {
 			return false
 		}
-		if h.kind == schedule.Reclaim && q == h.j.Leaf && !a.Alloc.Add(rest).Within(a.Share) {
+		if h.kind == schedule.Reclaim && (q == h.j.Leaf && !a.Alloc.Add(rest).Within(a.Share) || !st.MayBorrow(h.j, q) && !queues.Allows(a.Quota.Quota, a.Alloc, rest)) {
 			return false
 		}
 	}

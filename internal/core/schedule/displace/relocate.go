@@ -71,7 +71,7 @@ func (h *victimSearch) mayReturn(u *unit) bool {
 		for mine >= 0 && st.Queues.List[mine].Depth > st.Queues.List[q].Depth {
 			mine = st.Queues.List[mine].ParentIndex
 		}
-		if a := &h.pool.Q[q]; q == mine && !queues.Allows(a.Limit, a.Alloc, amount) {
+		if a := &h.pool.Q[q]; q == mine && (!queues.Allows(a.Limit, a.Alloc, amount) || !st.MayBorrow(j, q) && !st.MayBorrow(u.job, q) && !queues.Allows(a.Quota.Quota, a.Alloc, amount)) {
 			return false
 		}
 	}

@@ -128,10 +128,12 @@ func whyQuota(st *state.State, p *ledger.Pool, j *ledger.Job, need quota.Amounts
 			}
 			if d := a.Quota.Quota[r]; !j.Preemptible && d >= 0 && a.Fixed[r]+need[r] > d && need[r] > 0 {
 				rs = append(rs, schedule.Reason{Token: schedule.NonPreemptibleOverQuota, Resource: queues.ResourceNames[r], Queue: st.Queues.List[q].ID, Requested: need[r], Allocated: a.Fixed[r], Quota: d})
+			} else if d >= 0 && a.Alloc[r]+need[r] > d && need[r] > 0 && !st.MayBorrow(j, q) {
+				rs = append(rs, schedule.Reason{Token: schedule.BorrowingTimeLimit, Resource: queues.ResourceNames[r], Queue: st.Queues.List[q].ID, Requested: need[r], Allocated: a.Alloc[r], Quota: d, Limit: st.Queues.List[q].BorrowMax})
 			}
 		}
 	}
-	if len(p.Supervisors) > 0 {
+	if len(p.Withholders) > 0 {
 		if r := st.Unlent(j, p, whole); r != nil {
 			rs = append(rs, *r)
 		}

@@ -23,7 +23,6 @@ type Class struct {
 	Begun        []*JobClass // of whom a job was placed in cycle since
 	Since        uint64
 	Kept         Kept
-	Keeps        Room // of which all that are alike keep out
 	Consolidated Vain
 	Reclaimed    Vain
 	Sought       Sought

@@ -20,6 +20,7 @@ type JobClassKey struct {
 	User        string // where users are limited
 	Licenses    string
 	StartBy     int64
+	MaxRun      int64           // where what lasts too long keeps within its quota
 	Own         core.WorkloadID // of a job that holds something already
 	Pass        Pass
 }
@@ -49,8 +50,17 @@ type JobClass struct {
 	Listed  bool          // to be counted
 	Limited int           // how many of its jobs have a known end
 	Due     int64         // none of its jobs is due before
+	Keeps   []Room        // of which its jobs keep out for those who have a time to start
 	Memo    *Memo         // of a search for victims in its own queue; nil: none
 	Vain    uint64        // the last walk into whose line it did not come because of that
+}
+
+// KeepOut notes that all of l keep out of p in that cycle.
+func (l *JobClass) KeepOut(p *Pool, cycle uint64) {
+	if len(l.Keeps) > 0 && l.Keeps[0].Cycle != cycle {
+		l.Keeps = l.Keeps[:0]
+	}
+	l.Keeps = append(l.Keeps, Room{Pool: p, Cycle: cycle})
 }
 
 // Remove takes a job out.

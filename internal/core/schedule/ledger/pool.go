@@ -98,7 +98,7 @@ type Pool struct {
 	Moving      int           // holds that leave or are promised
 	Leaving     []*Hold
 	Q           []Account // by queue index
-	Supervisors []int32   // queues that do not lend all of their quota, children first
+	Withholders []int32   // queues that do not lend all of their quota, children first
 	Spare       []quota.Amounts
 	Whole       *Subset
 	Parts       []*Subset // one for each backend, where there are several

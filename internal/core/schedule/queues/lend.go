@@ -20,7 +20,7 @@ func own(q *schedule.Quota) quota.Amounts {
 // keep notes what each queue of p keeps of its quota, and at least what those
 // below it keep.
 func (qs *Queues) keep(p *ledger.Pool) {
-	p.Supervisors = nil
+	p.Withholders = nil
 	sums := make([]quota.Amounts, len(p.Q))
 	for i := len(p.Q) - 1; i >= 0; i-- { // children stand behind their parents
 		a := &p.Q[i]
@@ -28,13 +28,13 @@ func (qs *Queues) keep(p *ledger.Pool) {
 		if a.Kept == (quota.Amounts{}) {
 			continue
 		}
-		p.Supervisors = append(p.Supervisors, int32(i))
+		p.Withholders = append(p.Withholders, int32(i))
 		if up := qs.List[i].ParentIndex; up >= 0 {
 			sums[up] = sums[up].Add(a.Kept)
 		}
 	}
 	p.Spare = nil
-	if len(p.Supervisors) > 0 {
+	if len(p.Withholders) > 0 {
 		p.Spare = make([]quota.Amounts, len(p.Q))
 	}
 }
@@ -51,7 +51,7 @@ func most(a, b quota.Amounts) quota.Amounts {
 func (qs *Queues) Kept(p *ledger.Pool, leaf int32) (quota.Amounts, int32) {
 	var all quota.Amounts
 	who, share := int32(-1), int64(-1)
-	for _, i := range p.Supervisors {
+	for _, i := range p.Withholders {
 		p.Spare[i] = quota.Amounts{}
 	}
 	mine := func(i int32) bool {
@@ -62,7 +62,7 @@ func (qs *Queues) Kept(p *ledger.Pool, leaf int32) (quota.Amounts, int32) {
 		}
 		return false
 	}
-	for _, i := range p.Supervisors { // children first
+	for _, i := range p.Withholders { // children first
 		a := &p.Q[i]
 		if !mine(i) {
 			var unused quota.Amounts

@@ -82,11 +82,17 @@ func (qs *Queues) Permits(j *ledger.Job, p *ledger.Pool, more quota.Amounts) boo
 	}
 	for q := j.Leaf; q >= 0; q = qs.List[q].ParentIndex {
 		a := &p.Q[q]
-		if !Allows(a.Limit, a.Alloc, rest) || !j.Preemptible && !Allows(a.Quota.Quota, a.Fixed, rest) {
+		if !Allows(a.Limit, a.Alloc, rest) || !j.Preemptible && !Allows(a.Quota.Quota, a.Fixed, rest) || !qs.MayBorrow(j, q) && !Allows(a.Quota.Quota, a.Alloc, rest) {
 			return false
 		}
 	}
-	return len(p.Supervisors) == 0 || qs.Unlent(j, p, more) == nil
+	return len(p.Withholders) == 0 || qs.Unlent(j, p, more) == nil
+}
+
+// MayBorrow reports whether j ends soon enough for using more than the quota of q.
+func (qs *Queues) MayBorrow(j *ledger.Job, q int32) bool {
+	most := qs.List[q].BorrowMax
+	return most == 0 || j.MaxRun > 0 && j.MaxRun <= most
 }
 
 // Allows reports whether a limit allows so much more. Of what is not asked for

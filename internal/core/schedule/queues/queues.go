@@ -66,6 +66,7 @@ func New(queues []schedule.Queue, cfg *schedule.Config) *Queues {
 			n.ParentIndex = p
 			t.List[p].Children = append(t.List[p].Children, int32(len(t.List)))
 			n.StoppedBy = t.List[p].StoppedBy
+			n.BorrowMax = tighter(q.BorrowMax, t.List[p].BorrowMax)
 			n.PreemptMin, n.ReclaimMin = inherit(q.PreemptMin, t.List[p].PreemptMin), inherit(q.ReclaimMin, t.List[p].ReclaimMin)
 		}
 		if q.Stopped && n.StoppedBy == "" {
@@ -78,6 +79,14 @@ func New(queues []schedule.Queue, cfg *schedule.Config) *Queues {
 		t.List = append(t.List, n)
 	}
 	return t
+}
+
+// tighter is the smaller of two limits, of which 0 is none.
+func tighter(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 func inherit(own, parent int64) int64 {

@@ -140,6 +140,9 @@ func (st *State) enlist(j *ledger.Job) {
 		if q := &st.Queues.List[j.Leaf]; q.PerUser() {
 			key.User = j.User
 		}
+		if st.Queues.List[j.Leaf].BorrowMax > 0 {
+			key.MaxRun = j.MaxRun
+		}
 	}
 	if len(j.Holds) > 0 || len(j.Done) > 0 || j.Promised || j.Moved || j.Earmark.Pool != "" {
 		key.Own = j.ID

@@ -128,6 +128,7 @@ function Rules({ p }: { p: Project }) {
       [T.$perUser, [p.userLimit?.gpu !== undefined && phrase(T.$atMostWorkloads, { workloads: plural(p.userLimit.gpu, T.$nGPUs) }), p.userLimit?.maxRunning && phrase(T.$atMostWorkloads, { workloads: plural(p.userLimit.maxRunning, T.$nWorkloads) })].filter(Boolean).join(', ')],
       [T.$preemption, p.preemptMinRuntime ? phrase(T.$notBeforePreemptMinRuntime, { preemptMinRuntime: p.preemptMinRuntime }) : null],
       [T.$reclaim, p.reclaimMinRuntime ? phrase(T.$notBeforePreemptMinRuntime, { preemptMinRuntime: p.reclaimMinRuntime }) : null],
+      [T.$overQuotaRow, p.borrowingTimeLimit ? phrase(T.$onlyWhatEndsWithin, { time: p.borrowingTimeLimit }) : null],
       [T.$timeLimit, each(p.timeLimit)],
       [T.$idleLimit, each(p.idleLimit)],
       [T.$budget, p.budgetGpuHours ? phrase(T.$budgetGpuHoursGPUHoursPer, { budgetGpuHours: p.budgetGpuHours, budgetPeriod: p.budgetPeriod }) : null],
