@@ -84,14 +84,16 @@ func (c *checker) wrongFailure(run Run, p placed, e *Entry, mark Mark, spoke boo
 const deafness = 7 * time.Second
 
 // asked says whether a run was told to end before it did, and how long before: with
-// its whole attempt, or by itself as one of some that had to leave, of which nobody
-// says when.
+// its whole attempt, or by itself as one of some that had to leave, or of a gang
+// whose ranks begin again in another number, of which nobody says when.
 func (c *checker) asked(p placed) (bool, time.Duration) {
 	if p.task.EndedAt == nil {
 		return false, 0
 	}
 	end := time.Time(*p.task.EndedAt)
+	resized := false
 	for _, t := range c.steps[p.Workload] {
+		resized = resized || t.Attempt == p.Attempt && t.Event == string(lifecycle.Scale) && !time.Time(t.At).After(end)
 		if t.Attempt != p.Attempt || t.To != string(lifecycle.Terminating) {
 			continue
 		}
@@ -101,7 +103,7 @@ func (c *checker) asked(p placed) (bool, time.Duration) {
 			return true, end.Sub(at)
 		}
 	}
-	return p.task.Leaving, 0
+	return p.task.Leaving || resized, 0
 }
 
 // mayBeLost says whether a run ended while nobody looked after it.

@@ -322,6 +322,24 @@ func TestExcuses(t *testing.T) {
 			h.Logs[done] = "1\n"
 			h.Deeds = append(h.Deeds, Deed{What: CutPower, From: h.Deeds[0].From, To: h.Deeds[0].To})
 		},
+		"a rank that begins again in another number is lost with the machine": func(h *History) {
+			task := &h.Workloads[3].Attempts[0].Tasks[0]
+			task.State, task.ExitCode, task.Reason = "lost", nil, "Killed"
+			h.Deeds[0].What = CutPower
+			i := slices.IndexFunc(h.Transitions, func(t api.Transition) bool { return t.Workload == "id-cut" && t.To == "Running" })
+			again := h.Transitions[i]
+			again.From, again.Event = again.To, "scale"
+			h.Transitions = slices.Insert(h.Transitions, i+1, again)
+			for k := range h.Transitions {
+				t := &h.Transitions[k]
+				t.Seq = h.Transitions[0].Seq + int64(k)
+				h.Streamed[t.Seq] = *t
+			}
+			for k := range h.Workloads {
+				w := &h.Workloads[k]
+				w.Transitions = slices.DeleteFunc(slices.Clone(h.Transitions), func(t api.Transition) bool { return t.Workload != w.ID })
+			}
+		},
 		"a full disk has no room to say what it took": func(h *History) {
 			h.Logs[done] = "1\n"
 			h.Deeds = append(h.Deeds, Deed{What: FillDisk, From: Instant{Tick: 200}, To: Instant{Tick: 290}})
