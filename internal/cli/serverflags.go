@@ -56,6 +56,8 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.AuditWebhook, "audit-webhook", nil, "hand the audit log on to this URL as it is written, as lines of JSON; repeat for several")
 	f.StringVar(&o.AuditSecretFile, "audit-webhook-secret-file", "", "file with the keys that sign requests to --audit-webhook, one a line")
 	f.StringVar(&o.AuditCA, "audit-ca", "", "file with the certificates (PEM) that tls:// and https:// of the former must come from; by default the system's")
+	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", nil, "where webhooks, checks and names of images may lead although it is refused otherwise: addresses, ranges (10.1.0.0/16), names, private or loopback, each with a :PORT or without")
+	f.StringSliceVar(&o.RefuseAddresses, "refuse-addresses", nil, "where webhooks, checks and names of images may not lead, beside what is always refused: addresses, ranges, private or loopback")
 	f.StringVar(&x.silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")
 	f.StringVar(&x.rest, "move-rest", "10m", "for how long work that has started is not moved elsewhere so that other work fits; 0s only to repeat other schedulers' cases: work may then be moved to and fro")
 	f.BoolVar(&o.InOrder, "in-order", false, "serve what waits in one project and priority in the order of submission, not the shorter before the longer")
