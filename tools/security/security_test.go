@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// said is what govulncheck says of a program with one weakness in a function and one
+// answered is what govulncheck says of a program with one weakness in a function and one
 // only in a module.
-const said = `{"config":{"scanner_version":"v1","go_version":"go1.26.8"}}
+const answered = `{"config":{"scanner_version":"v1","go_version":"go1.26.8"}}
 {"osv":{"id":"GO-2026-0001","summary":"Panic somewhere"}}
 {"finding":{"osv":"GO-2026-0001","fixed_version":"v1.2.4","trace":[{"module":"example.com/a","version":"v1.2.3"}]}}
 {"finding":{"osv":"GO-2026-0001","fixed_version":"v1.2.4","trace":[{"module":"example.com/a","version":"v1.2.3","package":"example.com/a/b","function":"Do","receiver":"T"}]}}
@@ -19,7 +19,7 @@ const said = `{"config":{"scanner_version":"v1","go_version":"go1.26.8"}}
 `
 
 func TestWhatIsLinkedInFails(t *testing.T) {
-	f, err := read(strings.NewReader(said))
+	f, err := read(strings.NewReader(answered))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,14 +72,14 @@ func vulnerable(ctx context.Context, program string) error {
 	if err != nil {
 		return err
 	}
-	var out, said bytes.Buffer
+	var out, complaints bytes.Buffer
 	cmd := scan.Command(ctx, "-db", db, "-mode", "binary", "-format", "json", program)
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("govulncheck: %w: %s", err, said.String())
+		return fmt.Errorf("govulncheck: %w: %s", err, complaints.String())
 	}
 	report, err := read(&out)
 	if err != nil {
