@@ -30,7 +30,6 @@ import (
 	"github.com/musterhq/muster/internal/operations"
 	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/program"
-	"github.com/musterhq/muster/internal/secret"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/serviceproxy"
 	"github.com/musterhq/muster/internal/store"
@@ -89,12 +88,9 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	defer st.Close()
-	if err := refuseKeyless(ctx, o.DataDir, st); err != nil {
-		return err
-	}
-	box, err := secret.Open(filepath.Join(o.DataDir, "secrets.key"))
+	box, err := boxOf(ctx, o, st)
 	if err != nil {
-		return precondition(err.Error(), "restore the file: without it the stored secrets cannot be opened")
+		return err
 	}
 	keys := &keyring{box: box, store: st}
 	guard, err := guardOf(o)

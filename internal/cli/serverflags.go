@@ -56,6 +56,7 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.AuditWebhook, "audit-webhook", nil, "hand the audit log on to this URL as it is written, as lines of JSON; repeat for several")
 	f.StringVar(&o.AuditSecretFile, "audit-webhook-secret-file", "", "file with the keys that sign requests to --audit-webhook, one a line")
 	f.StringVar(&o.AuditCA, "audit-ca", "", "file with the certificates (PEM) that tls:// and https:// of the former must come from; by default the system's")
+	f.StringVar(&o.SecretsVault, "secrets-vault", "", "file that says which vault (HashiCorp Vault, OpenBao) keeps the keys that seal secrets; by default they are in secrets.key of the data directory")
 	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", nil, "where webhooks, checks and names of images may lead although it is refused otherwise: addresses, ranges (10.1.0.0/16), names, private or loopback, each with a :PORT or without")
 	f.StringSliceVar(&o.RefuseAddresses, "refuse-addresses", nil, "where webhooks, checks and names of images may not lead, beside what is always refused: addresses, ranges, private or loopback")
 	f.StringVar(&x.silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")

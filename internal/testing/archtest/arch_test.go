@@ -119,6 +119,7 @@ var rules = []rule{
 	{pkg: "internal/convert/dstack", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
 	{pkg: "internal/convert/slurm", may: []string{"internal/convert/source", "internal/core"}, std: pure, why: "a format knows no other format"},
 	{pkg: "internal/convert", may: []string{"internal/convert", "internal/core"}, std: pure, why: "converters are pure, as core is: bytes in, documents out"},
+	{pkg: "internal/vault", may: []string{"internal/core"}, why: "where keys are kept knows not what they seal"},
 	{pkg: "internal/outward", may: []string{"internal/core/address"}, why: "who is called is judged alike whatever for"},
 	{pkg: "internal/oci", may: []string{"internal/core/address"}, why: "images know no workloads, backends or queues"},
 	{pkg: "internal/testing/ocitest", may: nil, why: "a registry for tests of any package, those of oci included"},
