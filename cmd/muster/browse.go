@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/outward"
 )
 
 // browsers is the address at which browsers of this machine reach a server. One
@@ -22,8 +23,9 @@ import (
 // first asked for, and again the same after a restart, so that pages that are
 // open find it.
 type browsers struct {
-	file string
-	log  *slog.Logger
+	file  string
+	guard *outward.Guard
+	log   *slog.Logger
 
 	mu    sync.Mutex
 	url   string
@@ -33,8 +35,8 @@ type browsers struct {
 // addressFile keeps the port over restarts.
 const addressFile = "ui.addr"
 
-func newBrowsers(dataDir string, listening []net.Listener, log *slog.Logger) *browsers {
-	b := &browsers{file: filepath.Join(dataDir, addressFile), log: log}
+func newBrowsers(dataDir string, listening []net.Listener, guard *outward.Guard, log *slog.Logger) *browsers {
+	b := &browsers{file: filepath.Join(dataDir, addressFile), guard: guard, log: log}
 	for _, l := range listening {
 		if a, ok := l.Addr().(*net.TCPAddr); ok && (a.IP.IsLoopback() || a.IP.IsUnspecified()) {
 			host := a.IP.String()
@@ -72,6 +74,7 @@ func (b *browsers) listen(at string) (string, error) {
 		return "", err
 	}
 	b.url = "http://" + l.Addr().String() + "/"
+	b.guard.Listens(l.Addr())
 	b.serve(l)
 	b.log.Info("serving browsers", "address", b.url)
 	return b.url, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/oci"
 	"github.com/musterhq/muster/internal/operations"
+	"github.com/musterhq/muster/internal/outward"
 )
 
 // images is what this machine can do with container images.
@@ -23,12 +24,12 @@ type images struct {
 
 // openImages opens the cache of images where containers can run: that takes
 // root and an OCI runtime.
-func openImages(o cli.ServerOptions, log *slog.Logger) (*images, error) {
+func openImages(o cli.ServerOptions, guard *outward.Guard, log *slog.Logger) (*images, error) {
 	login, err := dockerLogin()
 	if err != nil {
 		log.Warn("the docker login of this user cannot be read; images are pulled without it", "err", err)
 	}
-	opts := oci.Options{Dir: filepath.Join(o.DataDir, "images"), MaxBytes: o.Cache, Log: log}
+	opts := oci.Options{Dir: filepath.Join(o.DataDir, "images"), MaxBytes: o.Cache, Log: log, Carry: guard.Transport}
 	if _, err := exec.LookPath("runc"); err != nil || os.Geteuid() != 0 {
 		return &images{client: oci.NewClient(opts), login: login}, nil
 	}

@@ -105,7 +105,7 @@ func TestBrowsersAreSentWhereTheServerListens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := newBrowsers(t.TempDir(), []net.Listener{listening{addr: a}}, nil).url; got != want {
+		if got := newBrowsers(t.TempDir(), []net.Listener{listening{addr: a}}, nil, nil).url; got != want {
 			t.Errorf("of %s it is %q, want %q", at, got, want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/notify"
+	"github.com/musterhq/muster/internal/outward"
 )
 
 // Value is the value of a secret of type env or mounted.
@@ -60,8 +61,8 @@ func mailOf(o cli.ServerOptions) (notify.Mail, error) {
 }
 
 // notifier sends what ctl has to tell.
-func notifier(ctl *control.Control, keys *keyring, mail notify.Mail, woken bell, source string, log *slog.Logger) *notify.Sender {
-	return notify.New(notify.Config{Outbox: ctl.Deliveries(), Log: log, Clock: time.Now, Open: keys.Value, Mail: mail, Woken: woken, Source: source})
+func notifier(ctl *control.Control, guard *outward.Guard, keys *keyring, mail notify.Mail, woken bell, source string, log *slog.Logger) *notify.Sender {
+	return notify.New(notify.Config{Outbox: ctl.Deliveries(), Log: log, Clock: time.Now, Open: keys.Value, Mail: mail, Woken: woken, Source: source, Carry: guard.Transport})
 }
 
 // bell is rung by the control plane where it has something to send.

@@ -13,6 +13,7 @@ import (
 // by and has no server yet.
 type probes struct {
 	server *http.Server
+	at     net.Addr                     // nil: nowhere
 	next   atomic.Pointer[http.Handler] // of the server, once there is one
 }
 
@@ -26,6 +27,7 @@ func openProbes(at string) (*probes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--probes %q: %w; write HOST:PORT like :8081", at, err)
 	}
+	p.at = l.Addr()
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := p.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

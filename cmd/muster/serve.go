@@ -30,7 +30,6 @@ import (
 	"github.com/musterhq/muster/internal/operations"
 	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/program"
-	"github.com/musterhq/muster/internal/secret"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/serviceproxy"
 	"github.com/musterhq/muster/internal/store"
@@ -89,15 +88,16 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	defer st.Close()
-	if err := refuseKeyless(ctx, o.DataDir, st); err != nil {
+	box, err := boxOf(ctx, o, st)
+	if err != nil {
 		return err
 	}
-	box, err := secret.Open(filepath.Join(o.DataDir, "secrets.key"))
-	if err != nil {
-		return precondition(err.Error(), "restore the file: without it the stored secrets cannot be opened")
-	}
 	keys := &keyring{box: box, store: st}
-	images, err := openImages(o, log)
+	guard, err := guardOf(o)
+	if err != nil {
+		return err
+	}
+	images, err := openImages(o, guard, log)
 	if err != nil {
 		return err
 	}
@@ -129,6 +129,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	hands := operations.New(operations.Config{
 		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
 		Credentials: keys.credentials, BuildLogs: filepath.Join(o.DataDir, "builds"), Models: models, Installer: images.installer(),
+		HTTP: guarded(guard),
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, meter := openMeasured(o, log), telemetry.NewMeter()
@@ -144,17 +145,22 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
+	guard.Shared(func() bool { return ctl.Rights().Enabled() })
 	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log})
 
 	listeners, address, err := listen(o, handed.Listeners)
 	if err != nil {
 		return err
 	}
+	for _, l := range listeners {
+		guard.Listens(l.Addr())
+	}
+	guard.Listens(probes.at)
 	token, err := tokenOf(o, len(listeners) > 1)
 	if err != nil {
 		return err
 	}
-	v, browsers := program.Version(), newBrowsers(o.DataDir, listeners, log)
+	v, browsers := program.Version(), newBrowsers(o.DataDir, listeners, guard, log)
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
@@ -167,7 +173,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/musterhq/muster/internal/store"
 )
@@ -22,7 +23,8 @@ func refuseEmptied(dir string) error {
 	if err != nil || info.Size() > 0 {
 		return nil // whoever has moved it away wants a new one
 	}
-	if _, err := os.Stat(key); err != nil {
+	_, inVault := os.Stat(filepath.Join(dir, vaultFile))
+	if _, err := os.Stat(key); err != nil && inVault != nil {
 		return nil // a server that was ended while it made it
 	}
 	return precondition(fmt.Sprintf("%s is empty, though a server has used it: what it held is lost", db),
@@ -39,6 +41,9 @@ func refuseKeyless(ctx context.Context, dir string, st store.Store) error {
 	all, err := st.Secrets(ctx)
 	if err != nil || len(all) == 0 {
 		return err
+	}
+	if at, err := os.ReadFile(filepath.Join(dir, vaultFile)); err == nil {
+		return precondition(fmt.Sprintf("%d secrets are sealed with keys at %s", len(all), strings.TrimSpace(string(at))), "start the server with --secrets-vault")
 	}
 	return precondition(fmt.Sprintf("%s is gone, and %d secrets of %s can be opened with nothing else", key, len(all), filepath.Join(dir, "muster.db")),
 		"restore the file from a backup; if it is lost, make an empty data directory, or restore a backup of both")

@@ -72,6 +72,10 @@ type ServerOptions struct {
 	// certificates must come from those in AuditCA; empty: from the system's.
 	AuditSyslog, AuditWebhook []string
 	AuditSecretFile, AuditCA  string
+	SecretsVault              string // file that says which vault keeps the keys of secrets; empty: a file does
+	// AllowAddresses are called for others although they would be refused, and
+	// RefuseAddresses are not although they would be called.
+	AllowAddresses, RefuseAddresses []string
 	// NodeGrace is for how long a node may be silent before its work is run again
 	// elsewhere.
 	NodeGrace time.Duration

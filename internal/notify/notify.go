@@ -52,6 +52,9 @@ type Config struct {
 	Pauses []time.Duration
 	// Timeout bounds one try; 0: 15 seconds.
 	Timeout time.Duration
+	// Carry takes requests to addresses that users have named, as the given transport
+	// would, and refuses where they must not lead; nil: that transport alone.
+	Carry func(base *http.Transport, within time.Duration) http.RoundTripper
 	// Rest is the wait where the outbox itself does not answer; 0: 5 seconds.
 	Rest time.Duration
 }
@@ -100,7 +103,11 @@ func New(c Config) *Sender {
 	if c.Rest == 0 {
 		c.Rest = 5 * time.Second
 	}
-	return &Sender{c: c, http: Client(c.Timeout), done: make(chan outcome, atOnce), busy: map[string]bool{}, failing: map[string]bool{}}
+	client := Client(c.Timeout)
+	if c.Carry != nil {
+		client.Transport = c.Carry(client.Transport.(*http.Transport), c.Timeout)
+	}
+	return &Sender{c: c, http: client, done: make(chan outcome, atOnce), busy: map[string]bool{}, failing: map[string]bool{}}
 }
 
 // Run sends until ctx is done. What is under way then is tried again by the

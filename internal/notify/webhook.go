@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/address"
 )
 
 // event is a CloudEvent 1.0 in structured JSON.
@@ -159,7 +160,10 @@ func unanswered(err error) error {
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
 	var dial *net.OpError
+	var refused *address.Refused
 	switch {
+	case errors.As(err, &refused):
+		return fatal{fmt.Errorf("its receiver is %s, which this server does not call for others; whoever runs it may allow it with --allow-addresses", refused.Sort)}
 	case errors.As(err, &name) && !name.IsTimeout:
 		return errors.New("the name of its receiver is not found")
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):

@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/musterhq/muster/internal/core/address"
 )
 
 // Kind says what went wrong, for programs.
@@ -95,9 +97,12 @@ func named(op, ref string, err error) error {
 func classify(err error) *Error {
 	var e *Error
 	var status *transport.Error
+	var refused *address.Refused
 	switch {
 	case errors.As(err, &e):
 		return e
+	case errors.As(err, &refused):
+		return failf(Denied, err, "the registry leads to an address that is not called: %v", refused)
 	case errors.As(err, &status):
 		return classifyStatus(status)
 	case errors.Is(err, errIdle):

@@ -53,6 +53,9 @@ type Options struct {
 	IdleTimeout time.Duration
 	// Transport carries the requests; nil: one that honours HTTP_PROXY.
 	Transport http.RoundTripper
+	// Carry takes requests as the given transport would, and refuses where names of
+	// images, and what registries answer, must not lead; nil: that transport alone.
+	Carry func(base *http.Transport, within time.Duration) http.RoundTripper
 	// Now is the clock behind "least recently used"; nil: time.Now.
 	Now func() time.Time
 	// Log hears what is worth knowing and no error; nil: nobody.
@@ -116,7 +119,7 @@ type Client struct{ wire *wire }
 // NewClient makes one; of the options Dir, MaxBytes, Platform and Now do not matter.
 func NewClient(o Options) *Client {
 	fill(&o)
-	return &Client{wire: newWire(o.Transport, o.IdleTimeout, o.PlainHTTP)}
+	return &Client{wire: newWire(o.Transport, o.Carry, o.IdleTimeout, o.PlainHTTP)}
 }
 
 func fill(o *Options) {

@@ -26,9 +26,9 @@ type wire struct {
 	plain func(host string) bool
 }
 
-func newWire(next http.RoundTripper, idle time.Duration, plain func(string) bool) *wire {
+func newWire(next http.RoundTripper, carry func(*http.Transport, time.Duration) http.RoundTripper, idle time.Duration, plain func(string) bool) *wire {
 	if next == nil {
-		next = &http.Transport{
+		base := &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         (&net.Dialer{Timeout: idle, KeepAlive: 30 * time.Second}).DialContext,
 			ForceAttemptHTTP2:   true,
@@ -37,6 +37,9 @@ func newWire(next http.RoundTripper, idle time.Duration, plain func(string) bool
 			IdleConnTimeout:     90 * time.Second,
 			DisableCompression:  true, // layers are counted and resumed as they are stored
 			ReadBufferSize:      64 << 10,
+		}
+		if next = base; carry != nil {
+			next = carry(base, idle)
 		}
 	}
 	return &wire{next: next, idle: idle, plain: plain}

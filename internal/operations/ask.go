@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/address"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/engine/submission"
@@ -60,6 +62,9 @@ func (h *Hands) Ask(ctx context.Context, w *core.Workload, c core.CheckState) (s
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "muster-check")
 	resp, err := h.HTTP.Do(req)
+	if r := (*address.Refused)(nil); errors.As(err, &r) {
+		return submission.Answer{}, r // without the address that its name was found to have
+	}
 	if err != nil {
 		return submission.Answer{}, err
 	}

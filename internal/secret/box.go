@@ -37,7 +37,9 @@ const (
 // Box seals values and opens them. Its methods may be called concurrently.
 // Printed, it says where its keys are and nothing else.
 type Box struct {
-	path string
+	path string                // where the keys are, for people
+	read func() ([]key, error) // again
+	add  func() ([]key, error) // a newest one
 	mu   sync.RWMutex
 	keys *[]key // newest first; a pointer, which no printing follows
 }
@@ -50,7 +52,7 @@ func Open(path string) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the keys of the secrets: %w", err)
 	}
-	return &Box{path: path, keys: &keys}, nil
+	return &Box{path: path, keys: &keys, read: func() ([]key, error) { return readKeys(path) }, add: func() ([]key, error) { return addKey(path) }}, nil
 }
 
 // Rotate adds a new key, which seals from now on; the others still open what
@@ -58,7 +60,7 @@ func Open(path string) (*Box, error) {
 func (b *Box) Rotate() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	keys, err := addKey(b.path)
+	keys, err := b.add()
 	if err != nil {
 		return fmt.Errorf("a new key for the secrets: %w", err)
 	}
@@ -93,7 +95,7 @@ func (b *Box) Seal(id core.SecretID, typ string, values map[string][]byte) ([]by
 func (b *Box) Unseal(s core.Secret) (Values, error) {
 	values, err := b.unseal(s)
 	if errors.Is(err, ErrNoKey) { // another process may have rotated
-		if keys, again := readKeys(b.path); again == nil {
+		if keys, again := b.read(); again == nil {
 			b.mu.Lock()
 			b.keys = &keys
 			b.mu.Unlock()

@@ -75,12 +75,17 @@ func keysOf(f *os.File) ([]key, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseKeys(text, path)
+}
+
+// parseKeys reads lines of keys, of which the first is the newest; from is where they are.
+func parseKeys(text []byte, from string) ([]key, error) {
 	damaged := func(what string) error {
 		return fmt.Errorf("%s %s, but it must be lines of %d hexadecimal digits, the newest key first; restore it from a backup, "+
-			"or, if there are no secrets yet or they are lost, move it away to begin anew", path, what, lineSize-1)
+			"or, if there are no secrets yet or they are lost, move it away to begin anew", from, what, lineSize-1)
 	}
 	if len(text) == 0 || len(text)%lineSize != 0 {
-		return nil, damaged(fmt.Sprintf("has %d bytes", info.Size()))
+		return nil, damaged(fmt.Sprintf("has %d bytes", len(text)))
 	}
 	var keys []key
 	for line := range slices.Chunk(text, lineSize) {
@@ -159,15 +164,20 @@ func writeBeside(path string, keys []key) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var text bytes.Buffer
-	for _, k := range keys {
-		fmt.Fprintln(&text, hex.EncodeToString(k[:]))
-	}
-	_, err = f.Write(text.Bytes())
+	_, err = f.Write(written(keys))
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return f.Name(), nil
+}
+
+// written are keys as they are kept.
+func written(keys []key) []byte {
+	var text bytes.Buffer
+	for _, k := range keys {
+		fmt.Fprintln(&text, hex.EncodeToString(k[:]))
+	}
+	return text.Bytes()
 }
 
 func syncFolder(path string) error {

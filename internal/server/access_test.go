@@ -121,7 +121,13 @@ func (r *realm) submits(user, doc string) (w api.Workload) {
 // hidden beside it.
 func newRealm(t *testing.T) *realm {
 	t.Helper()
-	r := &realm{world: newWorldOf(t, fakebackend.Node("node-1", 64000, 64<<30, 4, "Fake A100")), tokens: map[string]string{}, plain: &http.Client{}}
+	return newRealmOver(t, newWorldOf(t, fakebackend.Node("node-1", 64000, 64<<30, 4, "Fake A100")))
+}
+
+// newRealmOver makes a realm of a world.
+func newRealmOver(t *testing.T, w *world) *realm {
+	t.Helper()
+	r := &realm{world: w, tokens: map[string]string{}, plain: &http.Client{}}
 	r.must("POST", "/v1/departments", `{"name":"research"}`, nil)
 	for _, p := range []string{`{"name":"vision","parent":"research"}`, `{"name":"audio","parent":"research"}`, `{"name":"zq-hidden"}`} {
 		r.must("POST", "/v1/projects", p, nil)

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
@@ -51,9 +52,15 @@ func newWorldOf(t *testing.T, nodes ...core.Node) *world {
 // newWorldWith is newWorldOf with a provider by which people sign in.
 func newWorldWith(t *testing.T, sso *access.SSO, nodes ...core.Node) *world {
 	t.Helper()
+	return newWorldOver(t, memstore.New(), sso, nodes...)
+}
+
+// newWorldOver is newWorldWith over a store.
+func newWorldOver(t *testing.T, st store.Store, sso *access.SSO, nodes ...core.Node) *world {
+	t.Helper()
 	w := &world{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log, Images: true}, SampleEvery: 50 * time.Millisecond}, w.backend)
+	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: st, Log: log, Images: true}, SampleEvery: 50 * time.Millisecond}, w.backend)
 	w.server = server.New(server.Config{
 		Control: ctl, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, SSO: sso,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},

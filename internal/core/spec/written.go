@@ -66,7 +66,7 @@ func FieldAt(path string) (f *schema.Field, key string, err error) {
 		next := f.ByName[name]
 		if next == nil {
 			_, err := root().Explain(strings.TrimSuffix(codec.Join(f.Path, name), "."))
-			return nil, "", err
+			return nil, "", orUnknown(err, path)
 		}
 		f, rest = next, more
 	}
@@ -76,7 +76,16 @@ func FieldAt(path string) (f *schema.Field, key string, err error) {
 	}
 	if rest != "" {
 		_, err := root().Explain(path)
-		return nil, "", err
+		return nil, "", orUnknown(err, path)
 	}
 	return f, "", nil
+}
+
+// orUnknown is err, or that no field is at a path of which nothing else is wrong: one with
+// an empty part explains what stands around it.
+func orUnknown(err error, path string) error {
+	if err != nil {
+		return err
+	}
+	return codec.FieldError{Path: path, Problem: "unknown field", Hint: "write the names of fields with a dot between two"}
 }

@@ -49,7 +49,7 @@ func Of(log *slog.Logger, err error) *api.Problem {
 	case errors.As(err, &ce):
 		p = New(statusOf[ce.Code], string(ce.Code), ce.Error(), ce.Hint)
 		if ce.Field != "" {
-			p.Errors = []api.FieldProblem{{Path: ce.Field, Problem: ce.Message, Hint: ce.Hint}}
+			p.Errors = clipped([]api.FieldProblem{{Path: ce.Field, Problem: ce.Message, Hint: ce.Hint}})
 		}
 		return p
 	case errors.Is(err, store.ErrNotFound):
@@ -87,7 +87,7 @@ func Internal() *api.Problem {
 
 // New is a problem with an HTTP status, a code, what is wrong, and what to do.
 func New(status int, code, detail, hint string) *api.Problem {
-	return &api.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: detail, Hint: hint}
+	return &api.Problem{Title: http.StatusText(status), Status: status, Code: code, Detail: clip(detail, detailMost), Hint: clip(hint, detailMost)}
 }
 
 // OfFields are the errors of a document.
@@ -96,13 +96,14 @@ func OfFields(fields codec.Errors) *api.Problem {
 	for _, f := range fields {
 		p.Errors = append(p.Errors, api.FieldProblem{Path: f.Path, Value: f.Value, Problem: f.Problem, Allowed: f.Allowed, Hint: f.Hint, Line: f.Line})
 	}
+	p.Errors = clipped(p.Errors)
 	return p
 }
 
 // BadRequest is a problem of one field of a request.
 func BadRequest(path, detail, hint string) *api.Problem {
 	p := New(http.StatusUnprocessableEntity, "invalid", path+": "+detail, hint)
-	p.Errors = []api.FieldProblem{{Path: path, Problem: detail, Hint: hint}}
+	p.Errors = clipped([]api.FieldProblem{{Path: path, Problem: detail, Hint: hint}})
 	return p
 }
 
@@ -110,7 +111,7 @@ func BadRequest(path, detail, hint string) *api.Problem {
 // allowed: detail goes on after the value.
 func BadValue(path, value, detail, hint string) *api.Problem {
 	p := BadRequest(path, strconv.Quote(value)+" "+detail, hint)
-	p.Errors[0].Value = value
+	p.Errors[0].Value = clip(value, valueMost)
 	return p
 }
 
@@ -135,10 +136,17 @@ func Framework(status int, msg string, errs ...error) huma.StatusError {
 	for _, err := range errs {
 		var d *huma.ErrorDetail
 		if errors.As(err, &d) {
-			p.Errors = append(p.Errors, api.FieldProblem{Path: d.Location, Problem: d.Message})
-			p.Detail += ": " + d.Location + " " + d.Message
+			if len(p.Errors) == fieldsMost {
+				break
+			}
+			path, wrong := plain(d.Location, clip(d.Message, detailMost))
+			p.Errors = append(p.Errors, api.FieldProblem{Path: path, Problem: wrong})
+			if len(p.Detail) < detailMost {
+				p.Detail += ": " + clip(path, valueMost) + " " + clip(wrong, valueMost)
+			}
 		}
 	}
+	p.Detail, p.Errors = clip(p.Detail, detailMost), clipped(p.Errors)
 	return p
 }
 

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/core/spec/codec"
+	"github.com/musterhq/muster/internal/secret"
+	"github.com/musterhq/muster/internal/store"
+	"github.com/musterhq/muster/internal/vault"
+	"github.com/musterhq/muster/internal/wholefile"
+)
+
+// vaultFile notes in the data directory where the keys are that are not there: whoever
+// starts a server without --secrets-vault is told, and so is who has lost the database.
+const vaultFile = "secrets.vault"
+
+// boxOf opens what seals secrets: with the keys in the data directory, or in the vault
+// that --secrets-vault names.
+func boxOf(ctx context.Context, o cli.ServerOptions, st store.Store) (*secret.Box, error) {
+	if o.SecretsVault == "" {
+		if err := refuseKeyless(ctx, o.DataDir, st); err != nil {
+			return nil, err
+		}
+		box, err := secret.Open(filepath.Join(o.DataDir, "secrets.key"))
+		if err != nil {
+			return nil, precondition(err.Error(), "restore the file: without it the stored secrets cannot be opened")
+		}
+		return box, nil
+	}
+	wrong := func(err error, hint string) error {
+		return precondition(fmt.Sprintf("--secrets-vault %s: %v", o.SecretsVault, err), hint)
+	}
+	s, err := vault.ReadFile(o.SecretsVault)
+	if err != nil {
+		hint := "name a file that the server can read"
+		if errors.As(err, new(codec.Errors)) {
+			hint = "mend the file; docs/security.md has an example"
+		}
+		return nil, wrong(err, hint)
+	}
+	v, err := vault.New(*s)
+	if err != nil {
+		return nil, wrong(err, "mend the file")
+	}
+	return keptBox(ctx, o.DataDir, st, v, fmt.Sprintf("%s/%s", s.Mount, s.Path))
+}
+
+// keptBox opens what a safe's keys seal. Keys in a file beside are not passed over: they
+// may be what opens the secrets.
+func keptBox(ctx context.Context, dir string, st store.Store, k secret.Safe, at string) (*secret.Box, error) {
+	file := filepath.Join(dir, "secrets.key")
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return nil, precondition(fmt.Sprintf("keys of secrets are in %s, and others would be taken from %s", file, k),
+			fmt.Sprintf("put them into the vault with vault kv put %s keys=@%s, keep a copy as safe as the vault, and remove the file", at, file))
+	}
+	all, err := st.Secrets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 0 {
+		if _, version, err := k.Keys(); err == nil && version == 0 {
+			return nil, precondition(fmt.Sprintf("nothing is kept at %s, and %d secrets can be opened only with the keys that were", k, len(all)),
+				"name the vault and the path that has them, or restore them there")
+		}
+	}
+	box, err := secret.OpenKept(k)
+	if err != nil {
+		return nil, precondition(err.Error(), "see that the vault answers, and that its policy lets this server read and make what is at that path")
+	}
+	if err := wholefile.Write(filepath.Join(dir, vaultFile), []byte(k.String()+"\n")); err != nil {
+		return nil, fmt.Errorf("where the keys of secrets are cannot be noted: %w", err)
+	}
+	return box, nil
+}
