@@ -215,7 +215,7 @@ func sbatchTotal(text string) (x total, jobs int) {
 		for i := range p {
 			s += num(p[i], 0) * scale[i]
 		}
-		x.limit = time.Duration(s) * time.Second
+		x.limit = time.Duration(math.Ceil(s/60)) * time.Minute
 	}
 	if nodes > 1 && o["--array"] != "" {
 		jobs, x.tasks = x.tasks, int(nodes)

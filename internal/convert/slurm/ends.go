@@ -54,7 +54,8 @@ func (s *script) placement() {
 }
 
 // TimeLimit reads a time limit of Slurm: M, M:S, H:M:S, D-H, D-H:M and
-// D-H:M:S; UNLIMITED and 0 are no limit.
+// D-H:M:S; UNLIMITED and 0 are no limit. Limits of Slurm are whole minutes, and
+// seconds make one more.
 func TimeLimit(text string) (spec.Duration, bool) {
 	switch strings.ToUpper(text) {
 	case "UNLIMITED", "INFINITE", "-1":
@@ -90,7 +91,7 @@ func TimeLimit(text string) (spec.Duration, bool) {
 	if total > 100*366*86400 {
 		return 0, false
 	}
-	return spec.Duration(total) * 1e9, true
+	return spec.Duration((total+59)/60*60) * 1e9, true
 }
 
 // ends reads how long it may take and what follows from its end.

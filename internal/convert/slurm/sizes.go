@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -23,9 +22,6 @@ func (s *script) number(name string) (d *directive, n int) {
 	return d, n
 }
 
-// shape is how many nodes a job has, and what is on each.
-type shape struct{ nodes, tasks, perNode int }
-
 // sizes reads how large the job is: nodes become tasks of a gang, processes
 // what srun starts.
 func (s *script) sizes() {
@@ -37,6 +33,9 @@ func (s *script) sizes() {
 	gpu, ok := s.gpus(sh)
 	if !ok {
 		return
+	}
+	if gpu.Count == 0 {
+		gpu.Count = sh.gpus
 	}
 	s.doc.Resources.GPU = gpu
 	cores := max(cpus, 1) * sh.perNode
@@ -59,83 +58,6 @@ func (s *script) sizes() {
 	}
 	s.memory(cores, gpu.Count)
 	s.array(sh)
-}
-
-// shape reads --nodes, --ntasks and --ntasks-per-node, which must agree.
-func (s *script) shape() (sh shape, ok bool) {
-	sh.nodes = 1
-	nd := s.consume("nodes")
-	if nd != nil {
-		if sh.nodes, ok = s.nodes(nd); !ok {
-			return sh, false
-		}
-	}
-	td, tasks := s.number("ntasks")
-	pd, per := s.number("ntasks-per-node")
-	switch {
-	case pd != nil && td != nil && nd == nil:
-		sh.nodes = (tasks + per - 1) / per
-	case pd != nil && td != nil && tasks > per*sh.nodes:
-		s.refuse(td, fmt.Sprintf("%d tasks do not fit on %d nodes of %d", tasks, sh.nodes, per), "make them agree")
-		return sh, false
-	case td != nil && tasks < sh.nodes:
-		s.refuse(td, fmt.Sprintf("%d tasks are fewer than the %d nodes", tasks, sh.nodes), "write at least one for each node")
-		return sh, false
-	}
-	switch {
-	case tasks == 0 && per > 0:
-		tasks = per * sh.nodes
-	case tasks == 0:
-		if d, n := s.number("ntasks-per-gpu"); d != nil {
-			s.refuse(d, fmt.Sprintf("%d tasks for each GPU, and --ntasks is not said", n), "write --ntasks-per-node as well")
-			return sh, false
-		}
-		tasks = sh.nodes
-	}
-	if d := s.consume("ntasks-per-gpu"); d != nil {
-		s.record(d, source.Ignored, false, "", "--ntasks says how many there are")
-	}
-	sh.tasks, sh.perNode = tasks, per
-	if per == 0 {
-		sh.perNode = (tasks + sh.nodes - 1) / sh.nodes
-	}
-	if td != nil || pd != nil {
-		s.doc.Slurm.Tasks = tasks
-	}
-	s.doc.Slurm.TasksPerNode = per
-	s.translated(td, "slurm.tasks")
-	s.translated(pd, "slurm.tasksPerNode")
-	if sh.nodes > 1 {
-		s.doc.Kind, s.doc.Workers, s.doc.CleanPolicy = lifecycle.Distributed, sh.nodes, "running"
-	}
-	return sh, true
-}
-
-// nodes reads --nodes, of which the fewest count.
-func (s *script) nodes(d *directive) (int, bool) {
-	least, most, ranged := strings.Cut(d.value, "-")
-	n, ok := kilo(least)
-	if ranged && ok {
-		var m int
-		if m, ok = kilo(most); ok && m < n {
-			ok = false
-		}
-		if ok && m > n {
-			s.record(d, source.Approximated, true, "workers", "the fewest are taken")
-			return n, true
-		}
-	}
-	if !ok {
-		s.refuse(d, fmt.Sprintf("%q is not a number of nodes", source.Shorten(d.value)), "write it like 4 or 2-4")
-		return 0, false
-	}
-	s.translated(d, "workers")
-	return n, true
-}
-
-func kilo(text string) (int, bool) {
-	n, err := strconv.Atoi(text)
-	return n, err == nil && n >= 1 && n <= 100_000
 }
 
 // gpuAmount reads [[gpu:]TYPE:]N.
@@ -351,13 +273,30 @@ func someOf(all []int) string {
 	return strings.Join(words, " ")
 }
 
+// indexes are those of an array without the brackets that Slurm takes about them,
+// and how many run at once, which stands in the brackets or behind them.
+func indexes(value string) (text, limit string, limited bool) {
+	text, limit, limited = strings.Cut(value, "%")
+	inner, open := strings.CutPrefix(text, "[")
+	if !open {
+		return text, limit, limited
+	}
+	if whole, closed := strings.CutSuffix(inner, "]"); closed {
+		return whole, limit, limited
+	}
+	if within, closed := strings.CutSuffix(limit, "]"); closed {
+		return inner, within, limited
+	}
+	return text, limit, limited
+}
+
 // array reads --array: a task for each index.
 func (s *script) array(sh shape) {
 	d := s.consume("array")
 	if d == nil {
 		return
 	}
-	text, limit, limited := strings.Cut(d.value, "%")
+	text, limit, limited := indexes(d.value)
 	all, err := spec.ParseIndexes(text)
 	if err != nil {
 		s.refuse(d, source.ProblemOf(err), source.HintOf(err))

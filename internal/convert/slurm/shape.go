@@ -1,0 +1,141 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/lifecycle"
+)
+
+// shape is how many nodes a job has, what is on each, and how many GPUs that
+// follows from its tasks.
+type shape struct{ nodes, tasks, perNode, gpus int }
+
+// shape reads --nodes, --ntasks, --ntasks-per-node and --ntasks-per-gpu, which must
+// agree.
+func (s *script) shape() (sh shape, ok bool) {
+	sh.nodes = 1
+	nd := s.consume("nodes")
+	if nd != nil {
+		if sh.nodes, ok = s.nodes(nd); !ok {
+			return sh, false
+		}
+	}
+	td, tasks := s.number("ntasks")
+	pd, per := s.number("ntasks-per-node")
+	gd, perGPU := s.number("ntasks-per-gpu")
+	total := s.saidGPUs(sh.nodes)
+	if td == nil && pd == nil && gd != nil {
+		if tasks = perGPU * total; tasks == 0 {
+			s.refuse(gd, fmt.Sprintf("%d tasks for each GPU, and neither GPUs nor tasks are said", perGPU), "write --gpus or --ntasks as well")
+			return sh, false
+		}
+	}
+	switch {
+	case pd != nil && td != nil && nd == nil:
+		sh.nodes = (tasks + per - 1) / per
+	case pd != nil && td != nil && tasks > per*sh.nodes:
+		s.refuse(td, fmt.Sprintf("%d tasks do not fit on %d nodes of %d", tasks, sh.nodes, per), "make them agree")
+		return sh, false
+	case tasks > 0 && tasks < sh.nodes: // sbatch says so, and goes on with fewer nodes
+		sh.nodes = tasks
+		s.record(nd, source.Approximated, false, "workers", fmt.Sprintf("%d tasks run on %d nodes, as under Slurm", tasks, tasks))
+	}
+	said := tasks > 0 || per > 0
+	switch {
+	case tasks == 0 && per > 0:
+		tasks = per * sh.nodes
+	case tasks == 0:
+		tasks = sh.nodes
+	}
+	sh.tasks, sh.perNode = tasks, (tasks+sh.nodes-1)/sh.nodes
+	if per > 0 { // it is the most of a node, and each node has one at least
+		sh.perNode = min(per, tasks-sh.nodes+1)
+	}
+	if said {
+		s.doc.Slurm.Tasks = tasks
+	}
+	s.doc.Slurm.TasksPerNode = per
+	s.translated(td, "slurm.tasks")
+	s.translated(pd, "slurm.tasksPerNode")
+	s.perGPU(gd, perGPU, total, &sh)
+	if sh.nodes > 1 {
+		s.doc.Kind, s.doc.Workers, s.doc.CleanPolicy = lifecycle.Distributed, sh.nodes, "running"
+	}
+	return sh, true
+}
+
+// perGPU is what --ntasks-per-gpu says beside --ntasks: GPUs where none are said
+// otherwise, and nothing where some are.
+func (s *script) perGPU(d *directive, per, said int, sh *shape) {
+	switch {
+	case d == nil:
+	case said > 0 && s.opts["ntasks"] == nil && s.opts["ntasks-per-node"] == nil:
+		s.translated(d, "slurm.tasks")
+	case said > 0 || s.opts["gpus-per-task"] != nil:
+		s.record(d, source.Ignored, false, "", "--ntasks says how many there are")
+	default:
+		sh.gpus = (sh.perNode + per - 1) / per
+		s.record(d, source.Translated, false, "resources.gpu", "as many GPUs as its tasks need")
+	}
+}
+
+// saidGPUs are the GPUs of all nodes that --gpus, --gpus-per-node and --gres say
+// together; 0 where they say none. What is wrong with them is found by gpus.
+func (s *script) saidGPUs(nodes int) (total int) {
+	if d := s.opts["gpus"]; d != nil {
+		if _, n, ok := gpuAmount(d.value); ok {
+			return n
+		}
+	}
+	if d := s.opts["gpus-per-node"]; d != nil {
+		if _, n, ok := gpuAmount(d.value); ok {
+			return n * nodes
+		}
+	}
+	if d := s.opts["gres"]; d != nil {
+		for part := range strings.SplitSeq(d.value, ",") {
+			rest, is := strings.CutPrefix(strings.TrimPrefix(part, "gres:"), "gpu")
+			if !is || rest != "" && rest[0] != ':' {
+				continue
+			}
+			n, ok := 1, true
+			if rest != "" {
+				_, n, ok = gpuAmount(rest[1:])
+			}
+			if ok {
+				total += n * nodes
+			}
+		}
+	}
+	return min(total, 1_000_000)
+}
+
+// nodes reads --nodes, of which the fewest count.
+func (s *script) nodes(d *directive) (int, bool) {
+	least, most, ranged := strings.Cut(d.value, "-")
+	n, ok := kilo(least)
+	if ranged && ok {
+		var m int
+		if m, ok = kilo(most); ok && m < n {
+			ok = false
+		}
+		if ok && m > n {
+			s.record(d, source.Approximated, true, "workers", "the fewest are taken")
+			return n, true
+		}
+	}
+	if !ok {
+		s.refuse(d, fmt.Sprintf("%q is not a number of nodes", source.Shorten(d.value)), "write it like 4 or 2-4")
+		return 0, false
+	}
+	s.translated(d, "workers")
+	return n, true
+}
+
+func kilo(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n >= 1 && n <= 100_000
+}

@@ -1,0 +1,101 @@
+package slurm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/internal/convert/source"
+)
+
+// TestShapes has for options what slurmctld 22.05.8 makes of them (scontrol show
+// job): nodes, tasks, CPUs and GPUs of each node, the limit.
+func TestShapes(t *testing.T) {
+	for options, want := range map[string]string{
+		// --ntasks-per-node is the most of a node where --ntasks is said.
+		"-N1 -n2 --ntasks-per-node=64":             "1 nodes, 2 tasks, 2 CPUs, 0 GPUs",
+		"-N2 -n10 --ntasks-per-node=8 -c2":         "2 nodes, 10 tasks, 16 CPUs, 0 GPUs",
+		"-N4 -n5 --ntasks-per-node=32":             "4 nodes, 5 tasks, 2 CPUs, 0 GPUs",
+		"-n6 --ntasks-per-node=4":                  "2 nodes, 6 tasks, 4 CPUs, 0 GPUs",
+		"-n1 --ntasks-per-node=4 --mem-per-cpu=1G": "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 1Gi",
+
+		// Fewer tasks than nodes: as many nodes as tasks.
+		"-N4 -n2":                       "2 nodes, 2 tasks, 1 CPUs, 0 GPUs",
+		"-N4 -n1":                       "1 nodes, 1 tasks, 1 CPUs, 0 GPUs",
+		"-N4 -n2 --ntasks-per-node=1":   "2 nodes, 2 tasks, 1 CPUs, 0 GPUs",
+		"-N2 -n1 --gpus-per-node=8 -c4": "1 nodes, 1 tasks, 4 CPUs, 8 GPUs",
+
+		// --ntasks-per-gpu says the tasks where GPUs are said, and GPUs where tasks are.
+		"--ntasks-per-gpu=2 --gpus=4":                   "1 nodes, 8 tasks, 8 CPUs, 4 GPUs",
+		"--ntasks-per-gpu=2 --gpus-per-node=4 -N2":      "2 nodes, 16 tasks, 8 CPUs, 4 GPUs",
+		"--ntasks-per-gpu=1 --gpus-per-node=4 -N1 -c32": "1 nodes, 4 tasks, 128 CPUs, 4 GPUs",
+		"--ntasks-per-gpu=1 --gres=gpu:2":               "1 nodes, 2 tasks, 2 CPUs, 2 GPUs",
+		"--ntasks-per-gpu=1 --gres=gpu:a100:2,nvme:1":   "1 nodes, 2 tasks, 2 CPUs, 2 GPUs",
+		"--ntasks-per-gpu=2 -n8":                        "1 nodes, 8 tasks, 8 CPUs, 4 GPUs",
+		"--ntasks-per-gpu=2 -n8 -N2":                    "2 nodes, 8 tasks, 4 CPUs, 2 GPUs",
+		"--ntasks-per-gpu=2 --ntasks-per-node=4 -N2":    "2 nodes, 8 tasks, 4 CPUs, 2 GPUs",
+		"--ntasks-per-gpu=2 -n3":                        "1 nodes, 3 tasks, 3 CPUs, 2 GPUs",
+		"--ntasks-per-gpu=2 -n4 --gpus=2":               "1 nodes, 4 tasks, 4 CPUs, 2 GPUs",
+
+		// Limits are whole minutes.
+		"-t 0:10":     "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 1m",
+		"-t 1:30":     "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 2m",
+		"-t 00:00:60": "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 1m",
+		"-t 0":        "1 nodes, 1 tasks, 1 CPUs, 0 GPUs",
+		"-t 1-0:0:1":  "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 1d1m",
+	} {
+		r, err := Import([]byte("#!/bin/sh\nhostname\n"), Submission{Options: strings.Fields(options)})
+		if err != nil {
+			t.Errorf("%s: %v", options, err)
+			continue
+		}
+		d := r.Documents[0]
+		got := fmt.Sprintf("%d nodes, %d tasks, %s CPUs, %d GPUs", max(d.Workers, 1), max(d.Slurm.Tasks, 1), d.Resources.CPU, d.Resources.GPU.Count)
+		if d.Resources.Memory > 0 {
+			got += ", " + d.Resources.Memory.String()
+		}
+		if d.MaxDuration > 0 {
+			got += ", " + d.MaxDuration.String()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", options, got, want)
+		}
+	}
+}
+
+// Slurm takes brackets about the indexes of an array, with the limit in them or
+// behind them.
+func TestBracketsOfArrays(t *testing.T) {
+	for value, want := range map[string]string{
+		"[0-32]%20": "33 at 20", "[0-3%2]": "4 at 2", "[1,3]": "2 at 0 1,3", "[1-5:2]": "3 at 0 1-5:2", "[4]": "1 at 0 4", "0-3": "4 at 0",
+	} {
+		r, err := Import([]byte("#!/bin/sh\n#SBATCH --array="+value+"\nhostname\n"), Submission{})
+		if err != nil {
+			t.Errorf("%s: %v", value, err)
+			continue
+		}
+		d := r.Documents[0]
+		if got := strings.TrimSpace(fmt.Sprintf("%d at %d %s", d.Array.Completions, d.Array.Parallelism, d.Slurm.Indexes)); got != want {
+			t.Errorf("%s: %s, want %s", value, got, want)
+		}
+	}
+	for _, value := range []string{"x[1-3]", "[]", "[1-3]x", "[[1-3]]"} {
+		if _, err := Import([]byte("#!/bin/sh\n#SBATCH --array="+value+"\nhostname\n"), Submission{}); err == nil {
+			t.Errorf("%s is taken", value)
+		}
+	}
+}
+
+// What the tasks and nodes are made to agree by is told, and nothing is lost.
+func TestFewerTasksThanNodesAreTold(t *testing.T) {
+	r, err := Import([]byte("#!/bin/sh\n#SBATCH -N 4 -n 2\nhostname\n"), Submission{})
+	if err != nil || len(r.Lossy()) > 0 {
+		t.Fatalf("lossy, or %v", err)
+	}
+	for _, n := range r.Notes {
+		if n.Field == "--nodes" && n.Fate == source.Approximated && strings.Contains(n.Reason, "2 tasks run on 2 nodes") {
+			return
+		}
+	}
+	t.Errorf("the notes do not say it: %v", r.Notes)
+}
