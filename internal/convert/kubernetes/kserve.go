@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"github.com/musterhq/muster/internal/convert/kubernetes/servedmodels"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -16,7 +17,7 @@ func (k *reader) inferenceService(o *source.Map, doc *spec.Document) *spec.Docum
 		return nil
 	}
 	doc.Kind = lifecycle.Inference
-	served := modelOf(k, p)
+	served := servedmodels.Of(p)
 	if !p.Has("containers") && served == nil {
 		if len(k.Errors) == 0 {
 			k.Refuse(p.Tree.Line, source.FieldPath(p.Path, "containers"), "", "is missing, and no model is named", "write spec.predictor.containers, or spec.predictor.model with its modelFormat and storageUri")
@@ -64,7 +65,9 @@ func (k *reader) inferenceService(o *source.Map, doc *spec.Document) *spec.Docum
 	}
 	containers := func(volumes map[string]*volumeSource) { k.containers(p, doc, volumes, "kserve-container") }
 	if served != nil {
-		containers = func(volumes map[string]*volumeSource) { served.container(k, doc, volumes) }
+		containers = func(volumes map[string]*volumeSource) {
+			served.Container(k.Reader, doc, func(o *source.Map) { k.container(o, doc, volumes) })
+		}
 	}
 	if restart := k.podSpecOf(p, doc, containers); restart != nil {
 		restart.Ignored("replicas are always started again")

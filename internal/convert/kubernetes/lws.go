@@ -37,6 +37,8 @@ func (k *reader) leaderWorkerSet(o *source.Map, doc *spec.Document) *spec.Docume
 		return nil
 	}
 	doc.Kind = lifecycle.Distributed
+	k.claimTemplates(t.Consume("volumeClaimTemplates"))
+	defer k.claimTemplates(nil)
 	gang := leaderAndWorkers(k, t, doc, size)
 	if gang == nil || len(k.Errors) > 0 {
 		return nil
@@ -55,7 +57,7 @@ func (k *reader) leaderWorkerSet(o *source.Map, doc *spec.Document) *spec.Docume
 		v.Approximated("workers", fmt.Sprintf("each group is a workload of its own, of %d tasks: they are not scaled or replaced together", gang.Workers))
 	}
 	at.Translated("kind", "it runs until it is stopped; ports are reached by muster port-forward")
-	t.Finish(source.Reasons{"subGroupPolicy": "write topology"}, source.Reasons{"volumeClaimTemplates": "no claims are made; make one with kubectl and name it in volumes"}, false)
+	t.Finish(source.Reasons{"subGroupPolicy": "write topology"}, nil, false)
 	s.Finish(source.Reasons{"rolloutStrategy": "a gang is replaced whole", "startupPolicy": "all start together", "networkConfig": "tasks find each other by MASTER_ADDR"}, nil, false)
 	named := func(d *spec.Document, i int) *spec.Document {
 		if host := gang.Name + "-" + strconv.Itoa(i); gang.Name != "" {

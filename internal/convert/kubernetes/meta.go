@@ -14,6 +14,7 @@ import (
 type reader struct {
 	*source.Reader
 	configs    map[string]map[string]string // ConfigMaps of the file, by name
+	claims     map[string]*volumeSource     // that each replica of the set which is read has of its own, by name
 	secrets    map[string][]string          // keys of secrets that are used, by the name of the secret
 	secretKeys map[string][]string          // keys of the Secrets of the file
 	groupNames []string                     // of groups, in their order
@@ -32,7 +33,7 @@ var queueLabels = []string{"kueue.x-k8s.io/queue-name", "kai.scheduler/queue", "
 
 var metaIgnored = source.Reasons{
 	"creationTimestamp": "what the cluster wrote", "uid": "what the cluster wrote", "resourceVersion": "what the cluster wrote",
-	"generation": "what the cluster wrote", "managedFields": "what the cluster wrote", "selfLink": "what the cluster wrote",
+	"generation": "what the cluster wrote", "managedFields": "what the cluster wrote", "selfLink": "what the cluster wrote", "clusterName": "what the cluster wrote",
 }
 
 // meta reads metadata: of the object itself, or of its pods' template.

@@ -87,9 +87,8 @@ func (k *reader) statefulSet(o *source.Map, doc *spec.Document) *spec.Document {
 	default:
 		k.Note(source.Note{Line: s.Tree.Line, Field: source.FieldPath(s.Path, "podManagementPolicy"), Fate: source.Approximated, To: "replicas", Reason: together, Lossy: true})
 	}
-	if v := s.Consume("volumeClaimTemplates"); v != nil {
-		v.Dropped("no claims are made for replicas; make one with kubectl and name it in volumes, for all of them")
-	}
+	k.claimTemplates(s.Consume("volumeClaimTemplates"))
+	defer k.claimTemplates(nil)
 	if v := s.Consume("serviceName"); *doc.Replicas > 1 {
 		v.Dropped("replicas have no names for each other: $POD_INDEX numbers them, and one that is replaced gets a new number")
 	} else {

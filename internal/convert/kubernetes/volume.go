@@ -71,11 +71,13 @@ func (k *reader) volumeSource(o *source.Map, s *volumeSource) {
 			s.near = "the secret is one file, and its path is that file"
 		}
 		c.Finish(source.Reasons{"defaultMode": "its file is for its user only", "optional": "secrets that a document names must be there"}, nil, false)
+	case o.Has("ephemeral"):
+		ephemeral(o.Map("ephemeral"), s)
 	default:
 		s.why = "such volumes are not known; mount them on the nodes and write hostPath, or make a claim"
 	}
 	o.Finish(nil, source.Reasons{
-		"nfs": "", "csi": "", "projected": "", "downwardAPI": "", "ephemeral": "", "image": "", "iscsi": "", "cephfs": "", "rbd": "", "azureFile": "", "gcePersistentDisk": "", "awsElasticBlockStore": "",
+		"nfs": "", "csi": "", "projected": "", "downwardAPI": "", "image": "", "iscsi": "", "cephfs": "", "rbd": "", "azureFile": "", "gcePersistentDisk": "", "awsElasticBlockStore": "",
 	}, false)
 }
 
@@ -131,6 +133,9 @@ func (k *reader) readMounts(v *source.Value, doc *spec.Document, sources map[str
 		}
 		name, at := o.Consume("name").Text(), o.Consume("mountPath").Text()
 		s := sources[name]
+		if s == nil {
+			s = k.claims[name]
+		}
 		if s == nil {
 			item.Refuse(fmt.Sprintf("there is no volume %q", source.Shorten(name)), "add it to volumes, or remove the mount")
 			continue
@@ -196,6 +201,11 @@ func readMount(item *source.Value, s *volumeSource, m spec.Volume, sub string, d
 		m.HostPath = path.Join(m.HostPath, sub)
 		item.Translated(to, "the path below the volume is mounted")
 		s.at.Translated(to, "")
+	case sub != "" && m.Temporary != nil:
+		item.Translated(to, "each path of it is a directory of its own")
+		if first {
+			s.at.Translated(to, "")
+		}
 	case sub != "" && m.Config[sub] != "":
 		m.Config = map[string]string{path.Base(m.Path): m.Config[sub]}
 		m.Path = path.Dir(m.Path)

@@ -26,7 +26,7 @@ func (s *script) shape() (sh shape, ok bool) {
 	td, tasks := s.number("ntasks")
 	pd, per := s.number("ntasks-per-node")
 	gd, perGPU := s.number("ntasks-per-gpu")
-	total := s.saidGPUs(sh.nodes)
+	total := s.givenGPUs(sh.nodes)
 	if td == nil && pd == nil && gd != nil {
 		if tasks = perGPU * total; tasks == 0 {
 			s.refuse(gd, fmt.Sprintf("%d tasks for each GPU, and neither GPUs nor tasks are said", perGPU), "write --gpus or --ntasks as well")
@@ -43,7 +43,7 @@ func (s *script) shape() (sh shape, ok bool) {
 		sh.nodes = tasks
 		s.record(nd, source.Approximated, false, "workers", fmt.Sprintf("%d tasks run on %d nodes, as under Slurm", tasks, tasks))
 	}
-	said := tasks > 0 || per > 0
+	counted := tasks > 0 || per > 0
 	switch {
 	case tasks == 0 && per > 0:
 		tasks = per * sh.nodes
@@ -54,7 +54,7 @@ func (s *script) shape() (sh shape, ok bool) {
 	if per > 0 { // it is the most of a node, and each node has one at least
 		sh.perNode = min(per, tasks-sh.nodes+1)
 	}
-	if said {
+	if counted {
 		s.doc.Slurm.Tasks = tasks
 	}
 	s.doc.Slurm.TasksPerNode = per
@@ -69,12 +69,12 @@ func (s *script) shape() (sh shape, ok bool) {
 
 // perGPU is what --ntasks-per-gpu says beside --ntasks: GPUs where none are said
 // otherwise, and nothing where some are.
-func (s *script) perGPU(d *directive, per, said int, sh *shape) {
+func (s *script) perGPU(d *directive, per, given int, sh *shape) {
 	switch {
 	case d == nil:
-	case said > 0 && s.opts["ntasks"] == nil && s.opts["ntasks-per-node"] == nil:
+	case given > 0 && s.opts["ntasks"] == nil && s.opts["ntasks-per-node"] == nil:
 		s.translated(d, "slurm.tasks")
-	case said > 0 || s.opts["gpus-per-task"] != nil:
+	case given > 0 || s.opts["gpus-per-task"] != nil:
 		s.record(d, source.Ignored, false, "", "--ntasks says how many there are")
 	default:
 		sh.gpus = (sh.perNode + per - 1) / per
@@ -82,9 +82,9 @@ func (s *script) perGPU(d *directive, per, said int, sh *shape) {
 	}
 }
 
-// saidGPUs are the GPUs of all nodes that --gpus, --gpus-per-node and --gres say
+// givenGPUs are the GPUs of all nodes that --gpus, --gpus-per-node and --gres say
 // together; 0 where they say none. What is wrong with them is found by gpus.
-func (s *script) saidGPUs(nodes int) (total int) {
+func (s *script) givenGPUs(nodes int) (total int) {
 	if d := s.opts["gpus"]; d != nil {
 		if _, n, ok := gpuAmount(d.value); ok {
 			return n

@@ -1,4 +1,6 @@
-package kubernetes
+// Package servedmodels has the runtimes that KServe chooses for models by their
+// formats, and makes documents of them.
+package servedmodels
 
 import (
 	"fmt"
@@ -54,14 +56,15 @@ var modelRuntimes = map[string]modelRuntime{
 	"triton": triton, "tensorrt": triton, "onnx": triton,
 }
 
-// servedModel is a model that a predictor names, and what serves it.
-type servedModel struct {
+// Model is a model that a predictor names, and what serves it.
+type Model struct {
 	modelRuntime
 	o *source.Map
 }
 
-// modelOf is the model of a predictor: under its name, or under model with its format.
-func modelOf(k *reader, p *source.Map) *servedModel {
+// Of is the model of a predictor: under its name, or under model with its format. It
+// is nil where none is named, and where what names it was refused.
+func Of(p *source.Map) *Model {
 	for _, format := range source.SortedKeys(modelRuntimes) {
 		if v := p.Consume(format); v != nil {
 			o := v.Map()
@@ -69,7 +72,7 @@ func modelOf(k *reader, p *source.Map) *servedModel {
 				return nil
 			}
 			v.Translated("image", "the runtime that KServe "+kserveVersion+" chooses for it: "+modelRuntimes[format].name)
-			return &servedModel{modelRuntime: modelRuntimes[format], o: o}
+			return &Model{modelRuntime: modelRuntimes[format], o: o}
 		}
 	}
 	v := p.Consume("model")
@@ -99,11 +102,12 @@ func modelOf(k *reader, p *source.Map) *servedModel {
 	}
 	runtime.Translated("image", "")
 	format.Translated("image", "the runtime that KServe "+kserveVersion+" chooses for it: "+is.name)
-	return &servedModel{modelRuntime: is, o: o}
+	return &Model{modelRuntime: is, o: o}
 }
 
-// container is that of the runtime, with what the model says over it.
-func (m *servedModel) container(k *reader, doc *spec.Document, volumes map[string]*volumeSource) {
+// Container is that of the runtime, with what the model says over it: own reads that
+// as a container.
+func (m *Model) Container(r *source.Reader, doc *spec.Document, own func(*source.Map)) {
 	doc.Image, doc.Command = m.image, spec.Command{Argv: m.argv}
 	args := slices.Clone(m.args)
 	for i := range args {
@@ -117,22 +121,22 @@ func (m *servedModel) container(k *reader, doc *spec.Document, volumes map[strin
 		}
 	}
 	if v := m.o.Consume("storageUri"); v != nil {
-		m.from(k, v, args, doc)
-	} else if len(k.Errors) == 0 && !m.o.Has("args") && !m.o.Has("env") {
-		k.Refuse(m.o.Tree.Line, source.FieldPath(m.o.Path, "storageUri"), "", "is missing", "write where the model lies")
+		m.from(v, args, doc)
+	} else if len(r.Errors) == 0 && !m.o.Has("args") && !m.o.Has("env") {
+		r.Refuse(m.o.Tree.Line, source.FieldPath(m.o.Path, "storageUri"), "", "is missing", "write where the model lies")
 	}
 	asked := m.o.Has("resources")
-	k.container(m.o, doc, volumes)
+	own(m.o)
 	doc.Args = append(args, doc.Args...)
 	if !asked {
 		doc.Resources.CPU, doc.Resources.Memory = 1000, spec.Quantity(2<<30)*1000
-		k.Note(source.Note{Line: m.o.Tree.Line, Field: source.FieldPath(m.o.Path, "resources"), Fate: source.Translated, To: "resources", Reason: "1 CPU and 2Gi, which the runtime says"})
+		r.Note(source.Note{Line: m.o.Tree.Line, Field: source.FieldPath(m.o.Path, "resources"), Fate: source.Translated, To: "resources", Reason: "1 CPU and 2Gi, which the runtime says"})
 	}
 }
 
 // from has the runtime read its model where it lies: a claim, or a place that the
 // runtime itself fetches it from, as KServe's initializer would have done before.
-func (m *servedModel) from(k *reader, v *source.Value, args []string, doc *spec.Document) {
+func (m *Model) from(v *source.Value, args []string, doc *spec.Document) {
 	scheme, rest, is := strings.Cut(v.Text(), "://")
 	switch {
 	case is && scheme == "pvc":
