@@ -151,3 +151,18 @@ spec:
 		t.Errorf("it says %q; lost: %q", got, lost(r))
 	}
 }
+
+// Pods of a JobSet are tried again as their Jobs say, six times where these say
+// nothing, unless the JobSet itself says how often the whole is.
+func TestGangsOfAJobSetAreTriedAgain(t *testing.T) {
+	for in, want := range map[string]int{"": 6, "backoffLimit: 0, ": 0, "backoffLimit: 2, ": 2} {
+		text := "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: s}\nspec:\n  replicatedJobs:\n  - {name: w, replicas: 1, template: {spec: {" + in +
+			"parallelism: 2, completions: 2, template: {spec: {containers: [{name: a, image: b}]}}}}}\n"
+		if got := imported(t, []byte(text)).Documents[0].Retry.Limit; got != want {
+			t.Errorf("%q: %d times, want %d", in, got, want)
+		}
+		if got := imported(t, []byte(text+"  failurePolicy: {maxRestarts: 3}\n")).Documents[0].Retry.Limit; got != 3 {
+			t.Errorf("%q, and the set says 3: %d times", in, got)
+		}
+	}
+}

@@ -17,6 +17,7 @@ type replica struct {
 	doc     *spec.Document
 	restart *source.Value
 	at      *source.Value
+	again   int      // how often a pod of it is tried again
 	first   int      // rank of its first task
 	jobs    int      // of how many jobs its pods are; 0: it has none
 	waits   []waits  // for which groups it waits

@@ -233,6 +233,9 @@ func (k *reader) gangEnv(doc *spec.Document) {
 // it doubles that up to 6 minutes, as retry does.
 const podBackoff = spec.Duration(10 * time.Second)
 
+// podRetries is how often it makes them again where a Job does not say it.
+const podRetries = 6
+
 // retries reads how often a failed attempt is tried again.
 func (k *reader) retries(v *source.Value, doc *spec.Document, missing int, line int, field string) {
 	if v == nil {
@@ -255,7 +258,7 @@ func (k *reader) retries(v *source.Value, doc *spec.Document, missing int, line 
 
 // jobPolicies reads how a Job ends.
 func (k *reader) jobPolicies(s *source.Map, doc *spec.Document) {
-	k.retries(s.Consume("backoffLimit"), doc, 6, s.Tree.Line, source.FieldPath(s.Path, "backoffLimit"))
+	k.retries(s.Consume("backoffLimit"), doc, podRetries, s.Tree.Line, source.FieldPath(s.Path, "backoffLimit"))
 	if v := s.Consume("activeDeadlineSeconds"); v != nil {
 		doc.MaxDuration = shorter(doc.MaxDuration, source.Seconds(v.Integer(1)))
 		if doc.Retry.Limit > 0 {

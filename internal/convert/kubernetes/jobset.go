@@ -100,9 +100,17 @@ func startupOrder(k *reader, v *source.Value, groups int) {
 // jobSetEnds reads how a JobSet ends.
 func jobSetEnds(k *reader, s *source.Map, gangs []*spec.Document, first string, groups []*replica) {
 	last := gangs[len(gangs)-1]
+	for _, g := range groups {
+		for _, gang := range gangs {
+			if g.again > gang.Retry.Limit {
+				gang.Retry.Limit, gang.Retry.Backoff = min(g.again, source.MaxRetries), podBackoff
+			}
+		}
+	}
 	if p := s.Map("failurePolicy"); p != nil {
 		if v := p.Consume("maxRestarts"); v != nil {
 			for _, gang := range gangs {
+				gang.Retry.Backoff = 0
 				k.retries(v, gang, 0, 0, "")
 			}
 		}
@@ -315,12 +323,15 @@ func replicatedJob(k *reader, item *source.Value, doc *spec.Document) *replica {
 	if g.count *= pods; g.count > 100_000 || g.count < 0 {
 		item.Refuse(fmt.Sprintf("has %d pods, more than 100000", g.count), "")
 	}
+	g.again = podRetries
 	if v := s.Consume("backoffLimit"); v != nil {
-		if v.Integer(0) == 0 {
+		if g.again = v.Integer(0); g.again == 0 {
 			v.Translated("retry.limit", "")
 		} else {
-			v.Approximated("retry.limit", "a pod is not tried again alone, but the whole gang as often as failurePolicy says")
+			v.Approximated("retry.limit", "a pod is not tried again alone, but the whole gang, and as often as failurePolicy says where it does")
 		}
+	} else {
+		k.Note(source.Note{Line: s.Tree.Line, Field: source.FieldPath(s.Path, "backoffLimit"), Fate: source.Translated, To: "retry.limit", Reason: fmt.Sprintf("Kubernetes tries pods again %d times where it is not told; here it is the whole gang, and as often as failurePolicy says where it does", podRetries)})
 	}
 	if v := s.Consume("activeDeadlineSeconds"); v != nil {
 		g.doc.MaxDuration = shorter(g.doc.MaxDuration, source.Seconds(v.Integer(1)))

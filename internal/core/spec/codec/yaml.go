@@ -188,7 +188,8 @@ func (r *yamlReader) scalar(n ast.Node) (Node, bool) {
 	case *ast.StringNode:
 		v.Kind, v.Text = NodeText, n.Value
 		if t := n.Token.Type; t != token.SingleQuoteType && t != token.DoubleQuoteType {
-			v.Kind = Classify(n.Value)
+			v.Text = uncommented(n.Value)
+			v.Kind = Classify(v.Text)
 		}
 	case *ast.LiteralNode:
 		v.Kind, v.Text = NodeText, n.Value.Value
@@ -199,6 +200,17 @@ func (r *yamlReader) scalar(n ast.Node) (Node, bool) {
 		return r.fail(n, "this kind of YAML is not supported: "+n.Type().String(), "write plain maps, lists and values")
 	}
 	return v, true
+}
+
+// uncommented is a value without quotes, less the comment behind it. The parser keeps
+// one behind the last line of a value of several, where that is the last of a list.
+func uncommented(text string) string {
+	for i := 1; i < len(text); i++ {
+		if text[i] == '#' && (text[i-1] == ' ' || text[i-1] == '\t') {
+			return strings.TrimRight(text[:i], " \t")
+		}
+	}
+	return text
 }
 
 func (r *yamlReader) mapping(at ast.Node, pairs []*ast.MappingValueNode, depth int) (Node, bool) {
