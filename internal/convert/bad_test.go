@@ -95,7 +95,7 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"runai no image":          {"runai submit a -g 1\n", "is missing", 1},
 		"runai verb":              {"runai list jobs\n", "submits nothing", 1},
 		"runai unknown verb":      {"runai submit a -i b\nrunai lst jobs\n", "submits nothing", 2},
-		"runai without a value":   {"X=1\nrunai submit a -i b \\\n -e T=$TOKEN\n", "$TOKEN has no value in this file", 3},
+		"runai without a value":   {"X=1\nrunai submit a -i b \\\n -p $TEAM\n", "$TEAM has no value in this file", 3},
 		"runai output":            {"runai submit a -i b -e T=$(date '+%Y-%m')\n", "stands for the output of a command", 1},
 		"runai output before":     {"X=$(date)\nrunai submit a-$X -i b\n", "a program gives, in line 1", 2},
 		"runai array":             {"A=(1 2)\nrunai submit a -i $A\n", "$A is an array", 2},

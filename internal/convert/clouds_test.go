@@ -165,3 +165,38 @@ func TestMemoryOfGPUsIsReadAsItIsPrinted(t *testing.T) {
 		}
 	}
 }
+
+// An entrypoint that is a shell takes a single command as its script.
+func TestAnEntrypointOfDstackIsTheShell(t *testing.T) {
+	for entrypoint, want := range map[string]string{"bash -c": "bash -c", "/bin/bash -eo pipefail -c": "/bin/bash -eo pipefail -c"} {
+		r := imported(t, []byte("type: task\nimage: ubuntu\nentrypoint: \""+entrypoint+"\"\ncommands:\n- |\n  source x\n  echo $DSTACK_NODE_RANK\n"))
+		argv := r.Documents[0].Command.Argv
+		if got := strings.Join(argv[:len(argv)-1], " "); got != want || !strings.HasSuffix(argv[len(argv)-1], "{ source x\necho $DSTACK_NODE_RANK\n}") || len(r.Lossy()) > 0 {
+			t.Errorf("%s: %q; lost: %q", entrypoint, argv, lost(r))
+		}
+	}
+	for _, rest := range []string{"entrypoint: bash -c\ncommands: [a, b]\n", "entrypoint: python3\ncommands: [a]\n"} {
+		if len(lost(imported(t, []byte("type: task\nimage: ubuntu\n"+rest)))) == 0 {
+			t.Errorf("%s loses nothing", rest)
+		}
+	}
+}
+
+// Where machines are not taken away, what replaces them on demand means nothing.
+func TestReplicasOnDemandAreNoLoss(t *testing.T) {
+	r := imported(t, []byte("service:\n  readiness_probe: /\n  replica_policy: {min_replicas: 1, max_replicas: 1, dynamic_ondemand_fallback: true, base_ondemand_fallback_replicas: 1, spot_placer: dynamic_fallback}\nresources: {ports: 80}\nrun: serve\n"))
+	if all := lost(r); len(all) > 0 {
+		t.Errorf("lost: %q", all)
+	}
+}
+
+// KServe had another group when it was of Kubeflow.
+func TestAnInferenceServiceOfKubeflowIsOne(t *testing.T) {
+	r := imported(t, []byte("apiVersion: serving.kubeflow.org/v1beta1\nkind: InferenceService\nmetadata: {name: s}\nspec: {predictor: {minReplicas: 1, containers: [{name: kserve-container, image: a}]}}\n"))
+	if d := r.Documents[0]; d.Image != "a" || *d.Replicas != 1 {
+		t.Errorf("%+v", d)
+	}
+	if _, err := convert.Import([]byte("apiVersion: serving.kubeflow.org/v1alpha2\nkind: InferenceService\nmetadata: {name: s}\nspec: {default: {predictor: {}}}\n")); err == nil {
+		t.Error("the one before it is taken")
+	}
+}

@@ -25,6 +25,7 @@ type run struct {
 	nodes int
 	image bool     // of dstack's own
 	first []string // commands before its own
+	entry []string // an entrypoint that runs its command as a script
 }
 
 // Read reads a task, dev-environment or service of dstack.
@@ -92,7 +93,7 @@ func (d *run) general() {
 		}
 		doc.Command = spec.Command{Argv: words}
 		v.Translated("command", "")
-	} else if v != nil {
+	} else if v != nil && !d.scripted(v) {
 		v.Dropped("the commands run by themselves")
 	}
 	if v := o.Consume("working_dir"); v != nil {
@@ -153,6 +154,19 @@ func (d *run) ownImage() {
 		python.Translated("command", "a virtual environment with it, as dstack makes one")
 	}
 	d.first = []string{"uv venv" + version + " --seed --quiet /tmp/.venv", ". /tmp/.venv/bin/activate"}
+}
+
+// scripted reads an entrypoint that is a shell, which takes a single command as its
+// script.
+func (d *run) scripted(v *source.Value) bool {
+	words, err := source.ShellWords(v.Text())
+	commands := source.Entry(d.o.Tree, "commands")
+	if err != nil || len(words) < 2 || words[len(words)-1] != "-c" || len(commands.Items) != 1 {
+		return false
+	}
+	d.entry = words
+	v.Translated("command", "")
+	return true
 }
 
 // shell is what commands are for: bash in dstack's own image.
@@ -345,7 +359,11 @@ func (d *run) commands() {
 		v.Dropped("there is no DSTACK_MPI_HOSTFILE, and tasks have no keys for each other: write an MPIJob, or framework: mpi, whose launcher reaches its workers")
 	}
 	shell := d.o.Consume("shell")
-	d.doc.Command = spec.Command{Argv: []string{d.shell(shell.Text()), "-c", prelude + strings.Join(append(d.first, lines...), " && ")}}
+	entry := d.entry
+	if entry == nil {
+		entry = []string{d.shell(shell.Text()), "-c"}
+	}
+	d.doc.Command = spec.Command{Argv: append(slices.Clone(entry), prelude+strings.Join(append(d.first, lines...), " && "))}
 	shell.Translated("command", "")
 	gpus := d.doc.Resources.GPU.Devices()
 	for name, n := range map[string]int{"DSTACK_NODES_NUM": d.nodes, "DSTACK_GPUS_NUM": gpus * d.nodes, "DSTACK_GPUS_PER_NODE": gpus} {

@@ -144,6 +144,9 @@ func (k *reader) readObject(o *source.Map) {
 	if !grouped {
 		group = ""
 	}
+	if version.Text() == "serving.kubeflow.org/v1beta1" { // as KServe was called
+		group = is.group
+	}
 	if group != is.group {
 		version.Refuse(fmt.Sprintf("a %s is not of %q", kind, source.Shorten(version.Tree.Text)), "its group is "+is.group)
 		return

@@ -406,7 +406,6 @@ func (g *given) pair(m *map[string]string, to string) {
 	g.kept(to + "." + name)
 }
 
-func (g *given) variable()   { g.pair(&g.s.doc.Env, "env") }
 func (g *given) label()      { g.pair(&g.s.doc.Labels, "labels") }
 func (g *given) annotation() { g.pair(&g.s.doc.Annotations, "annotations") }
 

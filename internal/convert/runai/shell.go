@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -201,6 +202,14 @@ func (s *script) call(c *syntax.CallExpr) {
 // expanded are the words of a command, with what their variables stand for.
 func (s *script) expanded(args []*syntax.Word) (words []word, ok bool) {
 	for _, a := range args {
+		before := ""
+		if len(words) > 0 {
+			before = words[len(words)-1].text
+		}
+		if text, is := s.unsetValue(a, before); is {
+			words = append(words, word{text, lineOf(a)})
+			continue
+		}
 		fields, err := expand.Fields(s.environment(), a)
 		if err != nil {
 			s.refuseWord(a, err)
@@ -249,14 +258,21 @@ func (s *script) context(words []word, line int) bool {
 		s.Note(source.Note{Line: line, Field: "runai " + texts[0] + " " + texts[1], Value: texts[2], Fate: source.Translated, To: "project", Reason: "of the submissions that follow and name none"})
 		return true
 	}
+	does := texts
+	for len(does) > 1 && slices.Contains(ofKinds, does[0]) {
+		does = does[1:]
+	}
 	for _, known := range bystanders {
-		if len(texts) > 0 && texts[0] == known {
+		if len(does) > 0 && does[0] == known {
 			s.Note(source.Note{Line: line, Field: "runai " + strings.Join(texts[:min(2, len(texts))], " "), Fate: source.Ignored, Reason: "submits nothing"})
 			return true
 		}
 	}
 	return false
 }
+
+// ofKinds are the words before a command that is about one kind of workload.
+var ofKinds = []string{"training", "workspace", "inference", "distributed", "standard", "pytorch", "tensorflow", "tf", "mpi", "xgboost", "jax"}
 
 // bystanders are the commands of runai that look, or act on what is there.
 var bystanders = []string{

@@ -92,8 +92,9 @@ func (t *task) policy(o *source.Map) {
 		rate.Ignored("the number of replicas is fixed")
 	}
 	t.doc.Replicas = &n
-	o.Finish(source.Reasons{"upscale_delay_seconds": "requests wait for a replica", "downscale_delay_seconds": "the number is fixed", "qps_window_size": "replicas follow requests under way"},
-		source.Reasons{"num_overprovision": "replicas are not preempted", "dynamic_ondemand_fallback": "replicas are not preempted", "base_ondemand_fallback_replicas": "replicas are not preempted", "spot_placer": "replicas are not preempted"}, true)
+	o.Finish(source.Reasons{"upscale_delay_seconds": "requests wait for a replica", "downscale_delay_seconds": "the number is fixed", "qps_window_size": "replicas follow requests under way",
+		"dynamic_ondemand_fallback": "replicas are not preempted", "base_ondemand_fallback_replicas": "replicas are not preempted", "spot_placer": "replicas are not preempted"},
+		source.Reasons{"num_overprovision": "replicas are not preempted"}, true)
 }
 
 // choices reads several ways to have what a task needs. Where they are about
