@@ -200,3 +200,49 @@ func TestAnInferenceServiceOfKubeflowIsOne(t *testing.T) {
 		t.Error("the one before it is taken")
 	}
 }
+
+// The tasks of a job group run beside each other, where those of a pipeline wait.
+func TestAJobGroupRunsBesideEachOther(t *testing.T) {
+	text := "name: pair\nexecution: parallel\nprimary_tasks: [lead]\n---\nname: lead\nrun: a\n---\nname: follow\nnum_nodes: 2\nrun: b\n"
+	r := imported(t, []byte(text))
+	if len(r.Documents) != 2 || r.Documents[0].Name != "pair-1-lead" || len(r.Documents[1].After) != 0 || r.Documents[1].Workers != 2 {
+		t.Fatalf("%+v", r.Documents)
+	}
+	if all := strings.Join(lost(r), "\n"); !strings.Contains(all, "execution") || !strings.Contains(all, "primary_tasks") {
+		t.Errorf("lost: %q", all)
+	}
+	serial := imported(t, []byte(strings.Replace(strings.Replace(text, "parallel", "serial", 1), "primary_tasks: [lead]\n", "", 1)))
+	if len(serial.Documents[1].After) != 1 || len(lost(serial)) > 0 {
+		t.Errorf("%+v; lost: %q", serial.Documents[1].After, lost(serial))
+	}
+	if _, err := convert.Import([]byte(strings.Replace(text, "parallel", "sideways", 1))); err == nil {
+		t.Error("a way that is none is taken")
+	}
+}
+
+// On Kubernetes an image is one of containers without a word before it, too.
+func TestImagesOfSkyPilotOnKubernetes(t *testing.T) {
+	for resources, want := range map[string]string{
+		"infra: k8s\n  image_id: ghcr.io/a/b:1":              "ghcr.io/a/b:1",
+		"infra: kubernetes/ctx\n  image_id: docker:a/b":      "a/b",
+		"cloud: kubernetes\n  image_id: ubuntu":              "ubuntu",
+		"infra: aws/us-east-1\n  image_id: ami-0a\n":         "",
+		"image_id: skypilot:gpu-ubuntu-2004":                 "",
+		"cloud: gcp\n  image_id: projects/p/global/images/i": "",
+	} {
+		r := imported(t, []byte("resources:\n  "+resources+"\nrun: a\n"))
+		if got := r.Documents[0].Image; got != want || want == "" && len(lost(r)) == 0 {
+			t.Errorf("%s: %q, want %q; lost: %q", resources, got, want, lost(r))
+		}
+	}
+}
+
+// What a task's own configuration adds to its pods is missed.
+func TestPodConfigOfSkyPilotIsTold(t *testing.T) {
+	if all := lost(imported(t, []byte("run: a\nconfig: {kubernetes: {pod_config: {spec: {containers: [{env: [{name: A, value: b}]}]}}}}\n"))); len(all) != 1 || !strings.Contains(all[0], "config") {
+		t.Errorf("lost: %q", all)
+	}
+	if all := lost(imported(t, []byte("run: a\nconfig: {aws: {vpc_name: v}}\n"))); len(all) > 0 {
+		t.Errorf("lost: %q", all)
+	}
+}

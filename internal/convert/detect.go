@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/musterhq/muster/internal/convert/skypilot"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec/codec"
 )
@@ -52,7 +53,7 @@ func detect(data []byte) (source.Format, []codec.Tree, error) {
 		if format == "" {
 			format, line = f, trees[i].Line
 		}
-		if len(trees) > 1 && i == 0 && format == source.Native && len(trees[0].Names) == 1 && trees[0].Names[0] == "name" {
+		if len(trees) > 1 && i == 0 && format == source.Native && skypilot.IsHeader(&trees[0]) {
 			format = "" // as one of SkyPilot does
 		}
 	}

@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,5 +31,23 @@ func TestServicesOfKnativeAreWorkloads(t *testing.T) {
 	d := r.Documents[0]
 	if a := d.Autoscale; a == nil || a.Min != 0 || a.Max != 1000 || a.Concurrency != 100 || *d.Replicas != 1 || d.Ports[0].Port != 8080 {
 		t.Errorf("it is %+v with %d replicas", d.Autoscale, *d.Replicas)
+	}
+}
+
+// A container listens without saying so; where a Service says it, the ports are known.
+func TestPortsThatOnlyAServiceNames(t *testing.T) {
+	deployment := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  template:\n    metadata: {labels: {app: d}}\n    spec: {containers: [{name: a, image: b%s}]}\n---\n" +
+		"apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {selector: {app: d}, ports: [%s]}\n"
+	for in, want := range map[[2]string]string{
+		{"", "{port: 80, targetPort: 8000}"}:                                 "[{8000 }]",
+		{"", "{port: 8000}, {port: 8001, name: metrics}"}:                    "[{8000 } {8001 metrics}]",
+		{"", "{port: 80, targetPort: http}"}:                                 "[]",
+		{"", "{port: 53, protocol: UDP}"}:                                    "[]",
+		{", ports: [{containerPort: 9000}]", "{port: 80, targetPort: 8000}"}: "[{9000 }]",
+	} {
+		d := imported(t, fmt.Appendf(nil, deployment, in[0], in[1])).Documents[0]
+		if got := fmt.Sprintf("%v", d.Ports); got != want {
+			t.Errorf("%v: %s, want %s", in, got, want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/kubernetes/podnames"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/hosts"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
 )
@@ -129,6 +130,9 @@ func nameServices(k *reader) {
 					podnames.Give(doc, mine)
 				}
 			}
+		}
+		if own != nil && own.Kind == lifecycle.Inference {
+			podnames.Listen(own, s)
 		}
 		switch lacking := podnames.Unlike(own, s); {
 		case own == nil && used > 0:

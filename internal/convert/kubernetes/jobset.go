@@ -328,7 +328,7 @@ func replicatedJob(k *reader, item *source.Value, doc *spec.Document) *replica {
 		if g.again = v.Integer(0); g.again == 0 {
 			v.Translated("retry.limit", "")
 		} else {
-			v.Approximated("retry.limit", "a pod is not tried again alone, but the whole gang, and as often as failurePolicy says where it does")
+			v.Translated("retry.limit", "a pod is not tried again alone, but the whole gang, and as often as failurePolicy says where it does")
 		}
 	} else {
 		k.Note(source.Note{Line: s.Tree.Line, Field: source.FieldPath(s.Path, "backoffLimit"), Fate: source.Translated, To: "retry.limit", Reason: fmt.Sprintf("Kubernetes tries pods again %d times where it is not told; here it is the whole gang, and as often as failurePolicy says where it does", podRetries)})

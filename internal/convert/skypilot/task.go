@@ -27,39 +27,62 @@ export SKYPILOT_SETUP_NUM_GPUS_PER_NODE="$SKYPILOT_NUM_GPUS_PER_NODE"
 
 // Read reads a task, or a pipeline of several.
 func Read(r *source.Reader, trees []codec.Tree) {
-	pipeline, trees := pipeline(r, trees)
+	pipeline, parallel, trees := pipeline(r, trees)
 	for i := range trees {
 		if o := r.Map(&trees[i], ""); o != nil {
 			r.Add(sky(r, o))
 		}
 	}
-	chain(r, pipeline)
+	chain(r, pipeline, parallel)
 }
 
-// pipeline takes the tasks of a pipeline apart from the first document, which
-// has its name only.
-func pipeline(r *source.Reader, trees []codec.Tree) (name string, tasks []codec.Tree) {
-	if len(trees) < 2 || len(trees[0].Names) != 1 || trees[0].Names[0] != "name" {
-		return "", trees
+// IsHeader reports whether the first of several documents is of them all: a pipeline's
+// or job group's name, and how it is run.
+func IsHeader(t *codec.Tree) bool {
+	return source.Entry(t, "name") != nil && !slices.ContainsFunc(t.Names, func(name string) bool {
+		return name != "name" && name != "execution" && name != "primary_tasks"
+	})
+}
+
+// pipeline takes the tasks of a pipeline, or of a job group, whose tasks run beside
+// each other, apart from the first document.
+func pipeline(r *source.Reader, trees []codec.Tree) (name string, parallel bool, tasks []codec.Tree) {
+	if len(trees) < 2 || !IsHeader(&trees[0]) {
+		return "", false, trees
 	}
-	n := source.Note{Line: trees[0].Line, Field: "name", Value: trees[0].Items[0].Text, Fate: source.Translated, To: "name", Reason: "its tasks are found by their names, which begin with it"}
+	o := r.Map(&trees[0], "")
+	head := o.Consume("name")
+	if head == nil {
+		return "", false, trees[1:]
+	}
+	switch v := o.Consume("execution"); v.Text() {
+	case "", "serial":
+		v.Translated("after", "")
+	case "parallel":
+		parallel = true
+		v.Approximated("name", "its tasks are workloads of their own, which need not start together and do not know each other's addresses")
+	default:
+		v.Refuse("is not a way to run tasks", "allowed are serial and parallel")
+	}
+	o.Finish(nil, source.Reasons{"primary_tasks": "the others run on when these have ended; stop them then"}, false)
+	n := source.Note{Line: head.Line, Field: "name", Value: head.Tree.Text, Fate: source.Translated, To: "name", Reason: "its tasks are found by their names, which begin with it"}
 	if len(trees) == 2 {
 		n.Fate, n.To, n.Reason = source.Ignored, "", "it is of a pipeline with one task"
 	}
 	r.Note(n)
-	return source.NameFrom(trees[0].Items[0].Text, 30), trees[1:]
+	return source.NameFrom(head.Tree.Text, 30), parallel, trees[1:]
 }
 
 // chain gives the tasks of a pipeline names, and has each wait for the one
-// before.
-func chain(r *source.Reader, pipeline string) {
+// before, unless they run beside each other.
+func chain(r *source.Reader, pipeline string, parallel bool) {
 	if len(r.Documents) < 2 {
 		return
 	}
 	for i, doc := range r.Documents {
 		name := strings.Trim(pipeline+"-"+strconv.Itoa(i+1)+"-"+doc.NamePrefix, "-")
 		doc.Name, doc.NamePrefix = strings.TrimRight(name[:min(len(name), spec.MaxName)], "-"), ""
-		if i > 0 {
+		if i > 0 && !parallel {
 			doc.After = []spec.Dependency{{Workload: r.Documents[i-1].Name}}
 		}
 	}
@@ -117,6 +140,11 @@ func sky(r *source.Reader, o *source.Map) *spec.Document {
 	}
 	doc.Env = source.Set(doc.Env, "SKYPILOT_NUM_NODES", strconv.Itoa(t.nodes))
 	doc.Env = source.Set(doc.Env, "SKYPILOT_NUM_GPUS_PER_NODE", strconv.Itoa(doc.Resources.GPU.Devices()))
+	if e := source.Entry(o.Tree, "config"); e != nil {
+		if k := source.Entry(e, "kubernetes"); k != nil && source.Entry(k, "pod_config") != nil {
+			o.Consume("config").Dropped("what it adds to pods is missing; write env, volumes and resources")
+		}
+	}
 	o.Finish(source.Reasons{"config": "the server's own counts", "experimental": "the server's own counts"},
 		source.Reasons{"volumes": "write volumes with claim", "storage_mounts": "mount it on the nodes and write volumes", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
 	return doc
@@ -254,11 +282,18 @@ func (t *task) resources(v *source.Value) {
 		t.doc.Preemptible = &yes
 		s.Translated("preemptible", "")
 	}
+	pods := false // whether it names an image of pods
+	for _, name := range []string{"infra", "cloud"} {
+		if e := source.Entry(o.Tree, name); e != nil {
+			where, _, _ := strings.Cut(e.Text, "/")
+			pods = pods || where == "k8s" || where == "kubernetes"
+		}
+	}
 	if i := o.Consume("image_id"); i != nil && !i.Tree.Scalar() {
 		i.Dropped("they are images of machines")
 	} else if i != nil {
 		image, docker := strings.CutPrefix(i.Text(), "docker:")
-		if docker {
+		if docker || pods {
 			t.doc.Image = image
 			i.Translated("image", "")
 		} else {

@@ -86,6 +86,29 @@ func Unlike(doc *spec.Document, s *codec.Tree) string {
 	return ""
 }
 
+// Listen gives tasks that say nothing of ports those to which a Service leads by their
+// numbers.
+func Listen(doc *spec.Document, s *codec.Tree) {
+	ports := source.Entry(s, "ports")
+	if len(doc.Ports) > 0 || ports == nil {
+		return
+	}
+	for i := range ports.Items {
+		p := &ports.Items[i]
+		to, name := textOf(p, "targetPort"), textOf(p, "name")
+		if to == "" {
+			to = textOf(p, "port")
+		}
+		n, err := strconv.Atoi(to)
+		if protocol := textOf(p, "protocol"); err != nil || n < 1 || n > 65535 || protocol != "" && protocol != "TCP" {
+			continue
+		}
+		if !slices.ContainsFunc(doc.Ports, func(has spec.Port) bool { return has.Port == n }) {
+			doc.Ports = append(doc.Ports, spec.Port{Port: n, Name: name})
+		}
+	}
+}
+
 // textOf is the text of an entry of a map; empty: it has none.
 func textOf(t *codec.Tree, name string) string {
 	if e := source.Entry(t, name); e != nil {
