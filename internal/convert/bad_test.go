@@ -63,6 +63,7 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"dependency and seconds":  {"#!/bin/bash\n#SBATCH -d after:17+5s\ntrue\n", `"+5s" is not a delay`, 2},
 		"dependency on a task":    {"#!/bin/bash\n#SBATCH -d afterok:17_3\ntrue\n", "is not the id of a whole job", 2},
 		"dependency on nothing":   {"#!/bin/bash\n#SBATCH -d afterok\ntrue\n", "is not the id of a whole job", 2},
+		"named container":         {"#!/bin/bash\nsrun --container-name lab \\\n  true\n", "is of a step", 2},
 		"container of a step":     {"#!/bin/bash\n#SBATCH -N 2\nsrun \\\n  --container-image=\"ubuntu\" true\n", "is of a step", 4},
 		"begin":                   {"#!/bin/bash\n#SBATCH --begin=16:00\ntrue\n", "of which zone", 2},
 		"array of nodes":          {"#!/bin/bash\n#SBATCH -N 2\n#SBATCH -a 0-1000\ntrue\n", "has 1001 jobs of 2 nodes", 3},

@@ -151,7 +151,7 @@ func (s *step) changed(file string) {
 			s.env[name] = text
 		}
 	}
-	if !slices.Contains(words, "ALL") { // nothing of the script's, but what is named
+	if !spec.ExportsAll(words) { // nothing of the script's, but what is named
 		s.bare = began
 		for _, name := range words {
 			if text, set := os.LookupEnv(name); set {

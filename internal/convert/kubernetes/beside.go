@@ -7,7 +7,6 @@ import (
 	"github.com/musterhq/muster/internal/convert/kubernetes/podnames"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/hosts"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
 )
@@ -131,7 +130,7 @@ func nameServices(k *reader) {
 				}
 			}
 		}
-		if own != nil && own.Kind == lifecycle.Inference {
+		if own != nil && own.Kind.Replicated() {
 			podnames.Listen(own, s)
 		}
 		switch lacking := podnames.Unlike(own, s); {

@@ -134,8 +134,8 @@ func (s *script) scan(body string) {
 		case trimmed != "" && trimmed[0] != '#' && commands == 0:
 			commands = line
 		}
-		if trimmed != "" && trimmed[0] != '#' && strings.Contains(trimmed, "--container-image") && strings.Contains(body, "srun") {
-			s.r.Refuse(line, "--container-image", trimmed, "is of a step: here a whole script runs in a container, and its steps with it", "write it for the script, with its mounts: #SBATCH --container-image="+stepImage(trimmed))
+		if option := ofAStep(trimmed); option != "" && strings.Contains(body, "srun") {
+			s.r.Refuse(line, option, trimmed, "is of a step: here a whole script runs in a container, and its steps with it", "write it for the script, with its mounts: #SBATCH --container-image="+stepImage(trimmed))
 			return
 		}
 		if words := strings.Fields(trimmed); len(words) > 1 && words[0] == "module" {
@@ -147,6 +147,16 @@ func (s *script) scan(body string) {
 		return
 	}
 	s.r.Note(source.Note{Line: commands, Last: line, Field: "script", Fate: source.Kept, To: "command", Reason: "it runs as it is"})
+}
+
+// ofAStep is the option by which a line of a script has a container for its step.
+func ofAStep(line string) string {
+	for _, option := range []string{"--container-image", "--container-name"} {
+		if line != "" && line[0] != '#' && strings.Contains(line, option) {
+			return option
+		}
+	}
+	return ""
 }
 
 // stepImage is the image that a line of a script names.

@@ -75,7 +75,7 @@ var ofATask = []string{
 // submitted comes with them.
 func Exported(doc *spec.Document, environ, at []string) []string {
 	words := strings.Split(doc.Slurm.Export, ",")
-	all := doc.Slurm.Export == "" || slices.Contains(words, "ALL")
+	all := doc.Slurm.Export == "" || spec.ExportsAll(words)
 	has := func(name string) bool {
 		return slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 	}

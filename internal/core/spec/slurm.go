@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,12 @@ func ParseIndexes(text string) ([]int, error) {
 		}
 	}
 	return all, nil
+}
+
+// ExportsAll reports whether the words of an export have all variables, which is
+// written in small letters too.
+func ExportsAll(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "ALL") })
 }
 
 // ArrayPlace is where a job stands in an array of jobs that have a workload each: its
