@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -92,7 +93,7 @@ func batch(args []string) (int, error) {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return notStarted(cmd, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, scriptFile), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, "muster: scancel --signal will not find the script:", err)
@@ -111,6 +112,22 @@ func batch(args []string) (int, error) {
 		return 0, err
 	}
 	return exitCode(cmd.ProcessState), nil
+}
+
+// notStarted says of a script that the system does not start what Slurm says, where
+// its output is looked for, and is the code with which such a job fails: the error's
+// number.
+func notStarted(cmd *exec.Cmd, err error) (int, error) {
+	var number syscall.Errno
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		number = syscall.ENOENT
+	case !errors.As(err, &number):
+		return 0, err
+	}
+	reason := number.Error()
+	_, werr := fmt.Fprintf(cmd.Stderr, "slurmstepd-%s: error: execve(): bad interpreter(%s): %s\n", os.Getenv("SLURMD_NODENAME"), cmd.Path, strings.ToUpper(reason[:1])+reason[1:])
+	return int(number), werr
 }
 
 func exitCode(state *os.ProcessState) int {
@@ -249,31 +266,5 @@ func expandPattern(pattern string, own map[byte]string) string {
 	for c, text := range own {
 		env[c] = text
 	}
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		if pattern[i] != '%' {
-			b.WriteByte(pattern[i])
-			continue
-		}
-		at := i + 1
-		for at < len(pattern) && pattern[at] >= '0' && pattern[at] <= '9' {
-			at++
-		}
-		if at == len(pattern) {
-			b.WriteString(pattern[i:])
-			break
-		}
-		text, known := env[pattern[at]]
-		if !known {
-			b.WriteString(pattern[i : at+1])
-			i = at
-			continue
-		}
-		if width, err := strconv.Atoi(pattern[i+1 : at]); err == nil && width <= 10 {
-			text = strings.Repeat("0", max(0, width-len(text))) + text
-		}
-		b.WriteString(text)
-		i = at
-	}
-	return b.String()
+	return slurm.FileName(pattern, env)
 }

@@ -236,7 +236,7 @@ func (r *row) more(letter byte) (string, bool) {
 	case 'k':
 		return cmp.Or(d.Annotations["comment"], "(null)"), true
 	case 'o':
-		return d.Command.String(), true
+		return commandOf(d), true
 	case 'Z':
 		return d.Workdir, true
 	case 'Y':
@@ -305,5 +305,3 @@ func compare(a, b string) int {
 	}
 	return strings.Compare(a, b)
 }
-
-func firstLine(text string) string { line, _, _ := strings.Cut(text, "\n"); return line }

@@ -84,6 +84,14 @@ func sbatch(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
+	for _, doc := range docs {
+		if name == standardInput || c.Given("wrap") {
+			break // it was no file
+		}
+		if err := submittedFile(doc, name, args); err != nil {
+			return err
+		}
+	}
 	ws, err := submitted(c, docs)
 	if err != nil {
 		return err
@@ -169,6 +177,9 @@ func planned(c *compat.Call, w *api.Workload) string {
 	return "is planned as follows\n" + strings.TrimRight(string(data), "\n")
 }
 
+// standardInput is what Slurm calls a job whose script came from there.
+const standardInput = "sbatch"
+
 // script is the batch script, with its name and arguments.
 func script(c *compat.Call) (name string, data []byte, args []string, err error) {
 	words := append(slices.Clone(c.Args), c.After...)
@@ -179,7 +190,7 @@ func script(c *compat.Call) (name string, data []byte, args []string, err error)
 		return "wrap", []byte("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n" + c.Text("wrap") + "\n"), nil, nil
 	case len(words) == 0:
 		data, err = c.Read("-")
-		return "sbatch", data, nil, err
+		return standardInput, data, nil, err
 	}
 	data, err = c.Read(words[0])
 	return words[0], data, words[1:], err

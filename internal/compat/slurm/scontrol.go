@@ -207,6 +207,7 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 		waited = cmp.Or(dependency(d.After), waited)
 	}
 	deadline, _ := time.Parse(time.RFC3339, d.Deadline) // zero: it has none
+	stdout, stderr := r.outputs()
 	lines := [][]string{
 		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + terms.Name(w)},
 		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + terms.QOS(w)},
@@ -218,10 +219,14 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 		{"StartTime=" + terms.Instant(start(w), "Unknown"), "EndTime=" + terms.Instant(end(w), "Unknown"), "Deadline=" + terms.Instant(deadline, "N/A")},
 		{"Partition=" + terms.Partition(p, w)},
 		{"NodeList=" + cmp.Or(terms.Hosts(r.nodes()), "(null)")},
+		{"BatchHost=" + r.known('B')},
 		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, fmt.Sprintf("NumTasks=%d", compat.Count(w)), fmt.Sprintf("CPUs/Task=%s", d.Resources.CPU.String())},
 		{"TRES=" + tres},
-		{"Command=" + firstLine(d.Command.String())},
+		{"Command=" + commandOf(d)},
 		{"WorkDir=" + d.Workdir},
+		{"StdErr=" + stderr},
+		{"StdIn=/dev/null"},
+		{"StdOut=" + stdout},
 		{"Comment=" + cmp.Or(d.Annotations["comment"], "(null)"), "Id=" + w.ID},
 	}
 	if array, _, task, is := terms.Member(w); is {

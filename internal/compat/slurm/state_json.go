@@ -77,7 +77,7 @@ func (r *row) object() terms.Object {
 	}
 	return terms.Object{
 		"account": w.Project, "array_job_id": array, "array_task_id": arrayTask, "array_max_tasks": most, "array_task_string": waiting, "batch_flag": true,
-		"batch_host": r.known('B'), "cluster": r.p.Cluster(w), "command": firstLine(d.Command.String()), "comment": d.Annotations["comment"], "container": d.Image,
+		"batch_host": r.known('B'), "cluster": r.p.Cluster(w), "command": commandOf(d), "comment": d.Annotations["comment"], "container": d.Image,
 		"cpus": r.number('C'), "cpus_per_task": r.number(perTaskLetter), "current_working_directory": d.Workdir, "dependency": r.known('E'),
 		"eligible_time": time.Time(w.CreatedAt).Unix(), "end_time": terms.Unix(end(w)), "excluded_nodes": "", "exit_code": code, "derived_exit_code": 0, "features": r.known('f'),
 		"group_id": r.number('G'), "group_name": r.known('g'), "job_id": r.number('A'), "job_state": r.state.Long, "licenses": r.known('W'),

@@ -1,0 +1,73 @@
+package slurm
+
+import (
+	"cmp"
+	"maps"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/compat/slurm/terms"
+	"github.com/musterhq/muster/internal/convert/slurm"
+	"github.com/musterhq/muster/internal/core/spec"
+)
+
+// scriptNote is the annotation of a job that says which file was submitted, with
+// its arguments: scripts find the directory that they are in by what scontrol
+// shows of it, since what runs is a copy.
+const scriptNote = "slurm.muster.dev/script"
+
+// submittedFile notes the file that a job was made of. Its name is in full, so
+// that it is found from another directory too.
+func submittedFile(doc *spec.Document, name string, args []string) error {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	notes := maps.Clone(doc.Annotations)
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	notes[scriptNote] = strings.Join(append([]string{path}, args...), " ")
+	doc.Annotations = notes
+	return nil
+}
+
+// commandOf is the file that was submitted, with its arguments. Of jobs that no
+// file is known of it is the first line of what runs, and of a script that came
+// from elsewhere "(null)", as in Slurm.
+func commandOf(d *spec.Document) string {
+	if file := d.Annotations[scriptNote]; file != "" {
+		return file
+	}
+	line, rest, more := strings.Cut(d.Command.String(), "\n")
+	if d.Slurm != nil && more && rest != "" {
+		return "(null)"
+	}
+	return line
+}
+
+// outputs are the files that a job's output goes to, in full where it is known
+// from which directory they count.
+func (r *row) outputs() (stdout, stderr string) {
+	d := cli.Document(r.w)
+	if d.Slurm == nil || d.Slurm.Output == "" && d.Slurm.Error == "" {
+		return "(null)", "(null)"
+	}
+	host, _ := r.value('B')
+	job := strconv.FormatInt(r.w.Number, 10)
+	values := map[byte]string{'j': job, 'J': job, 'A': job, 'a': "4294967294", 'x': terms.Name(r.w), 'N': host, 'n': "0", 't': "0", 'u': r.w.User, 's': "batch", '%': "%"}
+	if array, _, task, is := terms.Member(r.w); is {
+		values['A'], values['a'] = strconv.FormatInt(array, 10), strconv.Itoa(task)
+	}
+	full := func(pattern string) string {
+		name := slurm.FileName(pattern, values)
+		if d.Workdir != "" && !filepath.IsAbs(name) {
+			name = filepath.Join(d.Workdir, name)
+		}
+		return name
+	}
+	stdout = full(cmp.Or(d.Slurm.Output, d.Slurm.Error))
+	return stdout, full(cmp.Or(d.Slurm.Error, d.Slurm.Output))
+}
