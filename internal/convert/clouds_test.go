@@ -220,6 +220,20 @@ func TestAJobGroupRunsBesideEachOther(t *testing.T) {
 	}
 }
 
+// A job that may lose nodes is an elastic gang; one of a single node has none to lose.
+func TestNodesThatAJobOfSkyPilotMayLose(t *testing.T) {
+	for text, want := range map[string][2]int{
+		"num_nodes: 8\nresources: {job_recovery: {strategy: DYNAMIC_NODE_SET, min_nodes: 6}}\nrun: a\n": {8, 6},
+		"num_nodes: 8\nresources: {job_recovery: {min_nodes: 9}}\nrun: a\n":                             {8, 8},
+		"resources: {job_recovery: {min_nodes: 1}}\nrun: a\n":                                           {0, 0},
+	} {
+		r := imported(t, []byte(text))
+		if d := r.Documents[0]; d.Workers != want[0] || d.MinWorkers != want[1] || len(lost(r)) > 0 {
+			t.Errorf("%s: %d, at least %d, lost %q", text, d.Workers, d.MinWorkers, lost(r))
+		}
+	}
+}
+
 // On Kubernetes an image is one of containers without a word before it, too.
 func TestImagesOfSkyPilotOnKubernetes(t *testing.T) {
 	for resources, want := range map[string]string{

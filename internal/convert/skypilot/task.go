@@ -353,6 +353,14 @@ func (t *task) recovery(v *source.Value) {
 		t.doc.Retry.Limit = min(n.Integer(0), source.MaxRetries)
 		n.Translated("retry.limit", "")
 	}
+	if n := o.Consume("min_nodes"); n != nil {
+		if least := n.Integer(1); t.nodes > 1 {
+			t.doc.MinWorkers = min(least, t.nodes)
+			n.Translated("minWorkers", "it goes on with so many while others are tried again")
+		} else {
+			n.Ignored("there is one node")
+		}
+	}
 	for _, c := range o.Consume("recover_on_exit_codes").Texts() {
 		if code, err := strconv.Atoi(c); err == nil {
 			t.doc.Retry.Rules = []spec.RetryRule{{ExitCodes: append(codesOf(t.doc.Retry.Rules), code), Action: "retryFree"}}

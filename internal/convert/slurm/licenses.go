@@ -26,8 +26,20 @@ func (s *script) licenses() {
 		s.refuse(d, err.Error(), "write NAME or NAME:COUNT, several with commas")
 		return
 	}
-	s.doc.Licenses = all
-	s.translated(d, "licenses")
+	reason := ""
+	s.doc.Licenses = map[string]int{}
+	for _, given := range source.SortedKeys(all) {
+		name := source.NameFrom(given, 52)
+		if name == "" {
+			s.refuse(d, fmt.Sprintf("%q has no letters", given), "write NAME or NAME:COUNT, several with commas")
+			return
+		}
+		if name != given {
+			reason = "names of licenses have lower-case letters, digits and -"
+		}
+		s.doc.Licenses[name] += all[given]
+	}
+	s.record(d, source.Translated, false, "licenses", reason)
 }
 
 // deadline reads by when it is to be done: Slurm removes what is not, waiting or
