@@ -180,7 +180,7 @@ func wayOf(where *backends, socket, advertised string) func(string, bool) launch
 		case !image:
 			return launch.Way{URL: "unix://" + socket}
 		default:
-			return launch.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
+			return launch.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true, Own: true}}
 		}
 	}
 }

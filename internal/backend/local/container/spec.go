@@ -33,6 +33,9 @@ const (
 type Bind struct {
 	Source, Target string // absolute
 	ReadOnly       bool
+	// Foreign is what a user has named: neither devices nor set-uid programs in it are
+	// more than files.
+	Foreign bool
 }
 
 // Memory is a directory in memory.
@@ -188,6 +191,9 @@ func mounts(in Input) []specs.Mount {
 		o := []string{"rbind", "rprivate"}
 		if b.ReadOnly {
 			o = append(o, "ro")
+		}
+		if b.Foreign {
+			o = append(o, "nosuid", "nodev")
 		}
 		own[b.Target] = specs.Mount{Destination: b.Target, Type: "bind", Source: b.Source, Options: o}
 	}

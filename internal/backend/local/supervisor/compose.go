@@ -42,16 +42,20 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 	if err != nil {
 		return composed{}, mine(err)
 	}
+	user = t.groupsIn(user)
 	in := container.Input{
 		Root: filepath.Join(dir, rootfs.RootDir), Arch: runtime.GOARCH, User: user, Terminal: a.TTY,
 		CgroupsPath: k.groups.ContainerPath(taskdir.Name(t.id)), Unified: k.groups.Unified, CPU: a.CPU, SHM: a.SHM,
 		Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit(),
 	}
+	if t.unprivileged() {
+		in.Capabilities = nil
+	}
 	in.Hostname, _ = os.Hostname()
 	if in.Dir, err = img.Config.Dir(a.Workdir); err != nil {
 		return composed{}, mine(err)
 	}
-	if in.Binds, in.Memory, err = containerMounts(a, dir, user); err != nil {
+	if in.Binds, in.Memory, err = t.containerMounts(a, dir, user); err != nil {
 		return composed{}, err
 	}
 	if err := checkOwn(root, a, img.Ref, in); err != nil {
@@ -62,7 +66,14 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 		return composed{}, err
 	}
 	in.Binds = append(in.Binds, own...)
-	in.Env = containerEnv(img.Config, in, t.dir, a)
+	if t.as != nil {
+		known, err := t.namesInside(dir, root, &in)
+		if err != nil {
+			return composed{}, err
+		}
+		in.Binds = append(in.Binds, known...)
+	}
+	in.Env = t.containerEnv(img.Config, in, a)
 	if in.Argv, err = containerCommand(root, a, img, in); err != nil {
 		return composed{}, err
 	}
@@ -84,15 +95,18 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 }
 
 // containerEnv is the image's environment, ours, and the assignment's.
-func containerEnv(c container.Config, in container.Input, dir string, a backend.Assignment) []string {
+func (t *task) containerEnv(c container.Config, in container.Input, a backend.Assignment) []string {
 	machine := []string{"HOSTNAME=" + in.Hostname}
 	if !slices.ContainsFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") }) {
 		machine = append(machine, "HOME="+in.User.Home)
 	}
+	if t.as != nil {
+		machine = append(machine, "USER="+t.as.Name, "LOGNAME="+t.as.Name)
+	}
 	if a.TTY {
 		machine = append(machine, "TERM=xterm")
 	}
-	return taskEnv(c.Environment(machine, a.Env), dir, a, func(f backend.File) string { return placeOf(f) })
+	return taskEnv(c.Environment(machine, a.Env), t.dir, a, func(f backend.File) string { return placeOf(f) })
 }
 
 // placeOf is where a private file is in a container.
@@ -105,7 +119,7 @@ func placeOf(f backend.File) string {
 
 // containerMounts checks what the assignment wants mounted and makes what is to be
 // made.
-func containerMounts(a backend.Assignment, dir string, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
+func (t *task) containerMounts(a backend.Assignment, dir string, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
 	for i, m := range a.Mounts {
 		if err := container.CheckTarget(m.Target); err != nil {
 			return nil, nil, &cannotRun{reason: lifecycle.ReasonMountFailed, text: err.Error()}
@@ -124,6 +138,14 @@ func containerMounts(a backend.Assignment, dir string, user container.User) (bin
 				size = a.Memory / 2
 			}
 			memory = append(memory, container.Memory{Target: m.Target, Size: size})
+			continue
+		}
+		if t.as != nil && !m.Own && !m.Program {
+			source, err := t.lendMount(m, filepath.Join(dir, mountsDir, strconv.Itoa(i)))
+			if err != nil {
+				return nil, nil, err
+			}
+			binds = append(binds, container.Bind{Source: source, Target: m.Target, ReadOnly: m.ReadOnly, Foreign: true})
 			continue
 		}
 		if err := checkSource(m, &user); err != nil {
