@@ -203,7 +203,7 @@ func (r *round) run(a recur.Answer, running int) error {
 // submit makes a workload of a document that has its name, as the schedule's owner.
 func (r *round) submit(doc *spec.Document, by string) (*core.Workload, error) {
 	doc.Labels = with(doc.Labels, core.LabelSchedule, r.t.Name)
-	made, err := submission.Submit(submission.Submission{Doc: doc, User: r.t.User, Actor: by})(r.tx)
+	made, err := submission.Submit(submission.Submission{Doc: doc, User: r.t.User, As: r.t.Schedule.As, Actor: by})(r.tx)
 	if err != nil {
 		return nil, err
 	}

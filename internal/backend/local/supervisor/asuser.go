@@ -190,22 +190,6 @@ var rlimits = map[string]int{
 	"stack": unix.RLIMIT_STACK, "cpu": unix.RLIMIT_CPU, "nproc": unix.RLIMIT_NPROC, "as": unix.RLIMIT_AS, "locks": unix.RLIMIT_LOCKS, "sigpending": unix.RLIMIT_SIGPENDING, "msgqueue": unix.RLIMIT_MSGQUEUE,
 }
 
-// raiseLimits has this process, if it may, give tasks what limits.conf allows them:
-// nobody raises a hard limit later.
-func raiseLimits() {
-	if os.Getuid() != 0 {
-		return
-	}
-	for name, which := range rlimits {
-		var now unix.Rlimit
-		if name == "nofile" || unix.Prlimit(0, which, nil, &now) != nil { // its highest is another's to say
-			continue
-		}
-		now.Max = unix.RLIM_INFINITY
-		_ = unix.Prlimit(0, which, &now, nil)
-	}
-}
-
 // groupsIn are the further groups of a task in its container.
 func (t *task) groupsIn(u container.User) container.User {
 	if t.as != nil {
