@@ -1,0 +1,87 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// accountPrefix begins the names of accounts that scripts make, so that none is
+// somebody's.
+const accountPrefix = "mustertest-"
+
+// hasAccounts says why accounts cannot be made for a test; "" where they can.
+func hasAccounts() string {
+	if os.Geteuid() != 0 {
+		return "accounts are made by root"
+	}
+	for _, tool := range []string{"useradd", "userdel", "groupadd", "groupdel", "setpriv", "getent", "prlimit"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return tool + " is not installed: apt-get install passwd util-linux libc-bin"
+		}
+	}
+	return ""
+}
+
+// makeAccount makes an account of the machine for a script's time, with a home that nobody
+// else reads at $WORK/home/NAME, its name in the variable NAME, and in a group.
+func makeAccount(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 || len(args) > 2 {
+		ts.Fatalf("usage: account NAME [GROUP]")
+	}
+	name, home := accountPrefix+args[0], ts.MkAbs(filepath.Join("home", args[0]))
+	_ = exec.Command("userdel", name).Run() // of a test that was killed
+	open(ts, filepath.Dir(home))
+	add := []string{"--no-create-home", "--home-dir", home, "--user-group", "--shell", "/bin/sh"}
+	if len(args) == 2 {
+		group := accountPrefix + args[1]
+		if exec.Command("getent", "group", group).Run() != nil {
+			run1(ts, "groupadd", group)
+			ts.Defer(func() { _ = exec.Command("groupdel", group).Run() })
+		}
+		add = append(add, "--groups", group)
+	}
+	run1(ts, "useradd", append(add, name)...)
+	ts.Defer(func() { _ = exec.Command("userdel", name).Run() })
+	ts.Check(os.Mkdir(home, 0o700))
+	run1(ts, "chown", name+":", home)
+	ts.Setenv(args[0], name)
+}
+
+// open makes a directory, and lets everybody pass through it and what is above it,
+// which a test has made.
+func open(ts *testscript.TestScript, dir string) {
+	ts.Check(os.MkdirAll(dir, 0o755))
+	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
+		ts.Check(os.Chmod(at, 0o755))
+	}
+}
+
+func run1(ts *testscript.TestScript, name string, args ...string) {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		ts.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// as runs a command as an account, in its home, as one that has just logged in; with !
+// it must fail. Its output is where that of exec is.
+func as(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: as NAME COMMAND…")
+	}
+	name, home := accountPrefix+args[0], ts.MkAbs(filepath.Join("home", args[0]))
+	path := args[1]
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if at := filepath.Join(dir, path); !strings.Contains(path, "/") && exec.Command("test", "-x", at).Run() == nil {
+			open(ts, dir) // testscript's own is root's alone
+			path = at
+		}
+	}
+	err := ts.Exec("setpriv", append([]string{"--reuid=" + name, "--regid=" + name, "--init-groups", "env", "-C", home, "HOME=" + home, "USER=" + name, "MUSTER_DATA_DIR=", path}, args[2:]...)...)
+	if (err != nil) != neg {
+		ts.Fatalf("as %s %s: %v", args[0], strings.Join(args[1:], " "), err)
+	}
+}
