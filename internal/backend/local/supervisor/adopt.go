@@ -200,7 +200,7 @@ func (t *task) findUnrecorded() (taskdir.Forked, bool) {
 	k := t.supervisor
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		for _, p := range k.processes.At(time.Now()) {
-			if p.Session == p.PID && p.Dir == t.dir && t.ownedBy(p.PID) {
+			if p.Session == p.PID && p.Dir == t.dir && ownedBy(t.as, p.PID) {
 				return taskdir.Forked{PID: p.PID, Start: p.Start, At: time.Now()}, true
 			}
 		}

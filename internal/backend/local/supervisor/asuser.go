@@ -36,7 +36,7 @@ func (t *task) credential() *syscall.Credential {
 }
 
 // unprivileged reports whether a task may have no right beyond those of its account.
-func (t *task) unprivileged() bool { return t.as != nil && t.as.UID != 0 }
+func unprivileged(as *osuser.Account) bool { return as != nil && as.UID != 0 }
 
 // userInside is who a task's container runs as, for commands beside it.
 func (t *task) userInside() (container.User, error) {
@@ -46,14 +46,14 @@ func (t *task) userInside() (container.User, error) {
 	return userOf(t.pid)
 }
 
-// ownedBy reports whether a process can be the task's: its environment says so, but that
+// ownedBy reports whether a process can be a task's: its environment says so, but that
 // anybody may write.
-func (t *task) ownedBy(pid int) bool {
-	if t.as == nil {
+func ownedBy(as *osuser.Account, pid int) bool {
+	if as == nil {
 		return true
 	}
 	u, err := userOf(pid)
-	return err == nil && u.UID == t.as.UID
+	return err == nil && u.UID == as.UID
 }
 
 // beginAs makes the calling thread what a task of an account begins with, beside the
@@ -191,9 +191,9 @@ var rlimits = map[string]int{
 }
 
 // groupsIn are the further groups of a task in its container.
-func (t *task) groupsIn(u container.User) container.User {
-	if t.as != nil {
-		u.Groups = slices.Clone(t.as.Groups)
+func groupsIn(as *osuser.Account, u container.User) container.User {
+	if as != nil {
+		u.Groups = slices.Clone(as.Groups)
 	}
 	return u
 }

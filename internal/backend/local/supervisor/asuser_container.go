@@ -15,21 +15,22 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/container"
 	"github.com/musterhq/muster/internal/backend/local/rootfs"
+	"github.com/musterhq/muster/internal/core/osuser"
 )
 
 // mountsDir is below the directory of a container: where what its account has named
 // is mounted for the engine, in the namespace in which that runs.
 const mountsDir = "mounts"
 
-// lendMount opens the source of a mount with the rights of the task's account, which
+// lendMount opens the source of a mount with the rights of a task's account, which
 // must be able to get there and to read it, and mounts what was opened at a place that
 // nobody else changes. The engine, which is root, is then given that place: there is
 // no name left that could come to mean something else.
 //
 // It is called on a locked thread, in a mount namespace that is the task's.
-func (t *task) lendMount(m backend.Mount, at string) (string, error) {
+func lendMount(as *osuser.Account, m backend.Mount, at string) (string, error) {
 	fd, dir := -1, false
-	err := borrowRights(t.as, func() error {
+	err := borrowRights(as, func() error {
 		if err := checkSource(m, nil); err != nil { // made by the account, where it is to be made
 			return err
 		}
@@ -46,7 +47,7 @@ func (t *task) lendMount(m backend.Mount, at string) (string, error) {
 			need |= unix.X_OK
 		}
 		if err = unix.Faccessat(fd, "", need, unix.AT_EMPTY_PATH|unix.AT_EACCESS); err != nil {
-			return mountFailed("mount at %s: %s may not read %s (%v); name a directory that this user may read", m.Target, t.as.Name, m.Source, err)
+			return mountFailed("mount at %s: %s may not read %s (%v); name a directory that this user may read", m.Target, as.Name, m.Source, err)
 		}
 		return nil
 	})
@@ -76,8 +77,7 @@ func (t *task) lendMount(m backend.Mount, at string) (string, error) {
 // namesInside has the container know its account by name, where the image does not: id
 // and getpwuid(3) find it. It also decides on the home: what the image says of that
 // number, the account's own where that is mounted, else /tmp.
-func (t *task) namesInside(dir string, root int, in *container.Input) (binds []container.Bind, err error) {
-	as := t.as
+func namesInside(as *osuser.Account, dir string, root int, in *container.Input) (binds []container.Bind, err error) {
 	if mounted(*in, as.Home) {
 		in.User.Home = as.Home
 	} else if in.User.Home == "/" {

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/osuser"
 )
 
 // composed is a container as its configuration for the engine describes it.
@@ -42,20 +43,20 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 	if err != nil {
 		return composed{}, mine(err)
 	}
-	user = t.groupsIn(user)
+	user = groupsIn(t.as, user)
 	in := container.Input{
 		Root: filepath.Join(dir, rootfs.RootDir), Arch: runtime.GOARCH, User: user, Terminal: a.TTY,
 		CgroupsPath: k.groups.ContainerPath(taskdir.Name(t.id)), Unified: k.groups.Unified, CPU: a.CPU, SHM: a.SHM,
 		Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit(),
 	}
-	if t.unprivileged() {
+	if unprivileged(t.as) {
 		in.Capabilities = nil
 	}
 	in.Hostname, _ = os.Hostname()
 	if in.Dir, err = img.Config.Dir(a.Workdir); err != nil {
 		return composed{}, mine(err)
 	}
-	if in.Binds, in.Memory, err = t.containerMounts(a, dir, user); err != nil {
+	if in.Binds, in.Memory, err = containerMounts(t.as, a, dir, user); err != nil {
 		return composed{}, err
 	}
 	if err := checkOwn(root, a, img.Ref, in); err != nil {
@@ -67,13 +68,13 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 	}
 	in.Binds = append(in.Binds, own...)
 	if t.as != nil {
-		known, err := t.namesInside(dir, root, &in)
+		known, err := namesInside(t.as, dir, root, &in)
 		if err != nil {
 			return composed{}, err
 		}
 		in.Binds = append(in.Binds, known...)
 	}
-	in.Env = t.containerEnv(img.Config, in, a)
+	in.Env = containerEnv(t.as, img.Config, in, t.dir, a)
 	if in.Argv, err = containerCommand(root, a, img, in); err != nil {
 		return composed{}, err
 	}
@@ -95,18 +96,18 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 }
 
 // containerEnv is the image's environment, ours, and the assignment's.
-func (t *task) containerEnv(c container.Config, in container.Input, a backend.Assignment) []string {
+func containerEnv(as *osuser.Account, c container.Config, in container.Input, dir string, a backend.Assignment) []string {
 	machine := []string{"HOSTNAME=" + in.Hostname}
 	if !slices.ContainsFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") }) {
 		machine = append(machine, "HOME="+in.User.Home)
 	}
-	if t.as != nil {
-		machine = append(machine, "USER="+t.as.Name, "LOGNAME="+t.as.Name)
+	if as != nil {
+		machine = append(machine, "USER="+as.Name, "LOGNAME="+as.Name)
 	}
 	if a.TTY {
 		machine = append(machine, "TERM=xterm")
 	}
-	return taskEnv(c.Environment(machine, a.Env), t.dir, a, func(f backend.File) string { return placeOf(f) })
+	return taskEnv(c.Environment(machine, a.Env), dir, a, func(f backend.File) string { return placeOf(f) })
 }
 
 // placeOf is where a private file is in a container.
@@ -119,7 +120,7 @@ func placeOf(f backend.File) string {
 
 // containerMounts checks what the assignment wants mounted and makes what is to be
 // made.
-func (t *task) containerMounts(a backend.Assignment, dir string, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
+func containerMounts(as *osuser.Account, a backend.Assignment, dir string, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
 	for i, m := range a.Mounts {
 		if err := container.CheckTarget(m.Target); err != nil {
 			return nil, nil, &cannotRun{reason: lifecycle.ReasonMountFailed, text: err.Error()}
@@ -140,8 +141,8 @@ func (t *task) containerMounts(a backend.Assignment, dir string, user container.
 			memory = append(memory, container.Memory{Target: m.Target, Size: size})
 			continue
 		}
-		if t.as != nil && !m.Own && !m.Program {
-			source, err := t.lendMount(m, filepath.Join(dir, mountsDir, strconv.Itoa(i)))
+		if as != nil && !m.Own && !m.Program {
+			source, err := lendMount(as, m, filepath.Join(dir, mountsDir, strconv.Itoa(i)))
 			if err != nil {
 				return nil, nil, err
 			}

@@ -290,7 +290,7 @@ func writeProcess(c *command, path string) error {
 	if in.User, err = c.t.userInside(); err != nil {
 		return err
 	}
-	if c.t.unprivileged() {
+	if unprivileged(c.t.as) {
 		in.Capabilities = nil
 	}
 	if in.Dir, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.t.pid)); err != nil {
