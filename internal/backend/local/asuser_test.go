@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -380,4 +381,120 @@ func TestMountsOfPeople(t *testing.T) {
 	if o, out := ran(t, p, c); out != "ann's\n" {
 		t.Errorf("%q, %+v", out, o)
 	}
+}
+
+// TestRootMakesNothingInMounts: an engine of root makes what is missing of working
+// directories and of places for mounts. In a directory of the machine it would do so
+// with root's rights, for whoever names it, be it by a link in an image of their own.
+func TestRootMakesNothingInMounts(t *testing.T) {
+	needBoxes(t)
+	s := newShelf(t)
+	links := t.TempDir()
+	for name, to := range map[string]string{"x": "/m", "w": "/m/made"} {
+		if err := os.Symlink(to, filepath.Join(links, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(links, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	linked := s.images["busybox"]
+	linked.Ref, linked.Layers = "linked", append(slices.Clone(linked.Layers), links)
+	s.images["linked"] = linked
+	p, all := asPeople(t, Options{Images: s})
+	shared := filepath.Join(filepath.Dir(all[annUID].Home), "shared")
+	if err := os.Mkdir(shared, 0o755); err != nil { // root's, and readable
+		t.Fatal(err)
+	}
+	m := backend.Mount{Source: shared, Target: "/m"}
+	own := func(at string) backend.Mount { return backend.Mount{Source: all[annUID].Home, Target: at} }
+	for name, change := range map[string]func(a *backend.Assignment){
+		"workdir":         func(a *backend.Assignment) { a.Workdir, a.Mounts = "/m/made/deep", []backend.Mount{m} },
+		"workdir-by-link": func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/x/made", []backend.Mount{m} },
+		"workdir-is-link": func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/w", []backend.Mount{m} },
+		"mount":           func(a *backend.Assignment) { a.Mounts = []backend.Mount{m, own("/m/made")} },
+		"mount-before":    func(a *backend.Assignment) { a.Mounts = []backend.Mount{own("/m/made"), m} },
+		"mount-by-link":   func(a *backend.Assignment) { a.Image, a.Mounts = "linked", []backend.Mount{m, own("/x/made")} },
+		"memory":          func(a *backend.Assignment) { a.Mounts = []backend.Mount{m, {Temporary: true, Target: "/m/made"}} },
+		"memory-by-link": func(a *backend.Assignment) {
+			a.Image, a.Mounts = "linked", []backend.Mount{m, {Temporary: true, Target: "/x/made"}}
+		},
+		"disk": func(a *backend.Assignment) {
+			a.Mounts = []backend.Mount{m, {Temporary: true, Disk: true, Target: "/m/made"}}
+		},
+		"private-file": func(a *backend.Assignment) {
+			a.Mounts, a.Files = []backend.Mount{m}, []backend.File{{Name: "f", Path: "/m/made/f"}}
+		},
+		"private-file-linked": func(a *backend.Assignment) {
+			a.Image, a.Mounts, a.Files = "linked", []backend.Mount{m}, []backend.File{{Name: "f", Path: "/x/f"}}
+		},
+	} {
+		a := of(annUID, boxed(name, 0, "pwd"))
+		change(&a)
+		start(t, p, a)
+		end(t, p, a.ID)
+		left, err := os.ReadDir(shared)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range left {
+			t.Errorf("%s has made %s in a directory of root's", name, e.Name())
+			_ = os.RemoveAll(filepath.Join(shared, e.Name()))
+		}
+	}
+	// What is there is a working directory as ever, and one that cannot be come to is not.
+	if err := os.Mkdir(filepath.Join(all[annUID].Home, "here"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a := of(annUID, boxed("there", 0, `pwd; echo "$0" "$@"`))
+	a.Workdir, a.Mounts, a.Argv = "/home/here", []backend.Mount{own("/home")}, append(a.Argv, "a", "b c")
+	if o, out := ran(t, p, a); out != "/home/here\na b c\n" {
+		t.Errorf("in a directory of a mount: %q, %+v", out, o)
+	}
+	b := of(annUID, boxed("missing", 0, "pwd"))
+	b.Workdir, b.Mounts = "/home/none", []backend.Mount{own("/home")}
+	if o, out := ran(t, p, b); o.State != core.TaskFailed || !strings.Contains(out, "/home/none") {
+		t.Errorf("in a directory that is not there: %q, %+v", out, o)
+	}
+}
+
+// TestCommandsInContainersFindNoOtherDirectory: a command beside a task begins where
+// that is, and comes there with the user's rights, not with the engine's.
+func TestCommandsInContainersFindNoOtherDirectory(t *testing.T) {
+	needBoxes(t)
+	p, all := asPeople(t, Options{Images: newShelf(t)})
+	hidden := filepath.Join(all[bobUID].Home, "open")
+	for _, err := range []error{os.Mkdir(hidden, 0o755), os.WriteFile(filepath.Join(hidden, "f"), []byte("bob's\n"), 0o644), os.Mkdir(filepath.Join(all[annUID].Home, "d"), 0o755), os.Chown(filepath.Join(all[annUID].Home, "d"), annUID, annGID)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := of(annUID, boxed("cwd", 0, "cd /h/ann/d && echo here; sleep 300"))
+	a.Mounts = []backend.Mount{{Source: filepath.Dir(all[annUID].Home), Target: "/h"}}
+	start(t, p, a)
+	until(t, "it is there", func() bool { return outputOf(t, p, a.ID) == "here\n" })
+	says := func() string {
+		var out bytes.Buffer
+		_, err := p.Exec(t.Context(), a.ID, backend.ExecOptions{Argv: []string{"sh", "-c", "pwd; cat f"}, Streams: backend.Streams{Stdout: &out, Stderr: &out}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got := says(); !strings.HasPrefix(got, "/h/ann/d\n") {
+		t.Errorf("beside it: %q", got)
+	}
+	// The name that its directory had comes to mean another: here the task's own name
+	// for it stays, as the kernel follows what is renamed, so it is bob's that moves.
+	if err := os.Rename(filepath.Join(all[annUID].Home, "d"), filepath.Join(hidden, "d")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(hidden, "d", "f"), []byte("bob's\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := says(); strings.Contains(got, "bob's") {
+		t.Errorf("beside it, where ann may not come: %q", got)
+	}
+	_ = p.Stop(t.Context(), []core.TaskID{a.ID}, 0)
+	end(t, p, a.ID)
 }

@@ -33,8 +33,9 @@ const (
 type Bind struct {
 	Source, Target string // absolute
 	ReadOnly       bool
-	// Foreign is what a user has named: neither devices nor set-uid programs in it are
-	// more than files.
+	// Foreign is what a user has named, who is not the engine's: neither devices nor
+	// set-uid programs in it are more than files, and it is mounted after everything
+	// else (AddForeign), so that the engine makes no place for anything in it.
 	Foreign bool
 }
 
@@ -188,14 +189,9 @@ func mounts(in Input) []specs.Mount {
 		own[m.Target] = specs.Mount{Destination: m.Target, Type: "tmpfs", Source: "tmpfs", Options: o}
 	}
 	for _, b := range in.Binds {
-		o := []string{"rbind", "rprivate"}
-		if b.ReadOnly {
-			o = append(o, "ro")
+		if !b.Foreign {
+			own[b.Target] = bind(b)
 		}
-		if b.Foreign {
-			o = append(o, "nosuid", "nodev")
-		}
-		own[b.Target] = specs.Mount{Destination: b.Target, Type: "bind", Source: b.Source, Options: o}
 	}
 	for _, target := range slices.Sorted(maps.Keys(own)) {
 		// A choice of the user's for /dev/shm and its like replaces ours.
@@ -203,6 +199,26 @@ func mounts(in Input) []specs.Mount {
 		all = append(all, own[target])
 	}
 	return all
+}
+
+func bind(b Bind) specs.Mount {
+	o := []string{"rbind", "rprivate"}
+	if b.ReadOnly {
+		o = append(o, "ro")
+	}
+	if b.Foreign {
+		o = append(o, "nosuid", "nodev")
+	}
+	return specs.Mount{Destination: b.Target, Type: "bind", Source: b.Source, Options: o}
+}
+
+// AddForeign adds what users have named to a specification that has everything else.
+func AddForeign(s *specs.Spec, in Input) {
+	for _, b := range in.Binds {
+		if b.Foreign {
+			s.Mounts = append(s.Mounts, bind(b))
+		}
+	}
 }
 
 // CheckTarget refuses places of mounts that would break the container.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,6 +73,75 @@ func lendMount(as *osuser.Account, m backend.Mount, at string) (string, error) {
 		return "", mountFailed("mount at %s: %s: %v", m.Target, m.Source, err)
 	}
 	return at, nil
+}
+
+// goThere is how a command comes to its directory by itself, with its own rights: an
+// engine would go there, and make what is missing of it, with root's.
+const goThere = `cd -- "$0" || exit; exec "$@"`
+
+// placeForeign makes the places for what users have named in a container's own file
+// tree, where the engine then finds them, and decides where the engine is to begin the
+// command: never in what users have named. An engine makes what is missing on the way
+// to a mount, or to the directory of the command, with root's rights and following
+// whatever links there are; in a directory of the machine that would be root's doing
+// for whoever names it. So nothing is mounted in such a directory, and no link leads
+// to the place of one; nobody else changes this tree meanwhile.
+func placeForeign(root int, ref string, in container.Input) (dir string, argv []string, err error) {
+	within := false
+	for i, f := range in.Binds {
+		if !f.Foreign {
+			continue
+		}
+		for j, b := range in.Binds {
+			if i != j && under(b.Target, f.Target) {
+				return "", nil, mountFailed("mount at %s: it lies in %s, a directory of the machine, in which nothing is made for it; use another path", b.Target, f.Target)
+			}
+		}
+		for _, m := range in.Memory {
+			if under(m.Target, f.Target) {
+				return "", nil, mountFailed("mount at %s: it lies in %s, a directory of the machine, in which nothing is made for it; use another path", m.Target, f.Target)
+			}
+		}
+		st, err := os.Stat(f.Source)
+		if err != nil {
+			return "", nil, err
+		}
+		if err := rootfs.MakePlace(root, f.Target, st.IsDir()); err != nil {
+			return "", nil, mountFailed("mount at %s: image %s has no place for it (%v); use another path, without links in it", f.Target, ref, err)
+		}
+		within = within || under(in.Dir, f.Target)
+	}
+	if !slices.ContainsFunc(in.Binds, func(b container.Bind) bool { return b.Foreign }) {
+		return in.Dir, in.Argv, nil
+	}
+	if !within && rootfs.Plain(root, in.Dir) {
+		return in.Dir, in.Argv, nil
+	}
+	if !isProgram(root, "/bin/sh") {
+		return "", nil, &cannotRun{text: fmt.Sprintf("workdir %s lies in a mount, and image %s has no /bin/sh by which the command would come there; leave workdir out, or use an image with a shell", in.Dir, ref)}
+	}
+	return "/", append([]string{"/bin/sh", "-c", goThere, in.Dir}, in.Argv...), nil
+}
+
+// under reports whether path is target, or below it.
+func under(path, target string) bool {
+	return path == target || strings.HasPrefix(path, strings.TrimSuffix(target, "/")+"/")
+}
+
+// beginInside has a command beside a task begin in "/" and come to its directory by
+// itself, if it can: the engine would go there with root's rights, by a name that may
+// have come to mean something else.
+func beginInside(pid int, in *container.Input) {
+	dir := in.Dir
+	in.Dir = "/"
+	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(root) }()
+	if isProgram(root, "/bin/sh") {
+		in.Argv = append([]string{"/bin/sh", "-c", `cd -- "$0" 2>/dev/null; exec "$@"`, dir}, in.Argv...)
+	}
 }
 
 // namesInside has the container know its account by name, where the image does not: id

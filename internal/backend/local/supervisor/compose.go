@@ -86,12 +86,17 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 	note := ""
 	var byName []string
 	byName, in.Devices, note = gpu.ForContainer(a, t.container.CDI)
-	spec := container.Spec(in)
+	begin := in
+	if begin.Dir, begin.Argv, err = placeForeign(root, img.Ref, in); err != nil {
+		return composed{}, err
+	}
+	spec := container.Spec(begin)
 	if len(byName) > 0 {
 		if err := gpu.Inject(spec, t.container.CDI, byName); err != nil {
 			return composed{}, &cannotRun{text: fmt.Sprintf("the GPUs %s cannot be given to the container: %v; look at the CDI descriptions in %s", strings.Join(byName, ", "), err, strings.Join(t.container.CDI, " and "))}
 		}
 	}
+	container.AddForeign(spec, in)
 	return composed{spec, note}, nil
 }
 
@@ -315,9 +320,8 @@ func checkProgram(root int, path, ref string, in container.Input) error {
 
 // mounted reports whether path lies in something that is mounted over the image.
 func mounted(in container.Input, path string) bool {
-	under := func(target string) bool { return path == target || strings.HasPrefix(path, target+"/") }
-	return slices.ContainsFunc(in.Binds, func(b container.Bind) bool { return under(b.Target) }) ||
-		slices.ContainsFunc(in.Memory, func(m container.Memory) bool { return under(m.Target) })
+	return slices.ContainsFunc(in.Binds, func(b container.Bind) bool { return under(path, b.Target) }) ||
+		slices.ContainsFunc(in.Memory, func(m container.Memory) bool { return under(path, m.Target) })
 }
 
 func lookEnv(env []string, name string) (value string) {

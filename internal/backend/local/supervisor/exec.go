@@ -296,6 +296,9 @@ func writeProcess(c *command, path string) error {
 	if in.Dir, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.t.pid)); err != nil {
 		return err
 	}
+	if c.t.as != nil {
+		beginInside(c.t.pid, &in)
+	}
 	data, err := json.Marshal(container.Process(in))
 	if err != nil {
 		return err
