@@ -45,7 +45,7 @@ const (
 )
 
 // asPeople is a backend whose tasks run as ann, bob or, for root, nobody.
-func asPeople(t *testing.T, o Options) (*Backend, people) {
+func asPeople(t testing.TB, o Options) (*Backend, people) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("this takes root: only root can run tasks as another user")
