@@ -9,9 +9,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// accountPrefix begins the names of accounts that scripts make, so that none is
-// somebody's.
-const accountPrefix = "mustertest-"
+// accountOf is the name of an account, or a group, that a script makes: none that
+// somebody has, or another script.
+func accountOf(ts *testscript.TestScript, name string) string {
+	return "mt-" + strings.TrimSuffix(filepath.Base(ts.Name()), ".txtar") + "-" + name
+}
 
 // hasAccounts says why accounts cannot be made for a test; "" where they can.
 func hasAccounts() string {
@@ -27,21 +29,23 @@ func hasAccounts() string {
 }
 
 // makeAccount makes an account of the machine for a script's time, with a home that nobody
-// else reads at $WORK/home/NAME, its name in the variable NAME, and in a group.
+// else reads at $WORK/home/NAME, in a group where one is named; their names are in the variables NAME and
+// GROUP.
 func makeAccount(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 || len(args) > 2 {
 		ts.Fatalf("usage: account NAME [GROUP]")
 	}
-	name, home := accountPrefix+args[0], ts.MkAbs(filepath.Join("home", args[0]))
+	name, home := accountOf(ts, args[0]), ts.MkAbs(filepath.Join("home", args[0]))
 	_ = exec.Command("userdel", name).Run() // of a test that was killed
 	open(ts, filepath.Dir(home))
 	add := []string{"--no-create-home", "--home-dir", home, "--user-group", "--shell", "/bin/sh"}
 	if len(args) == 2 {
-		group := accountPrefix + args[1]
+		group := accountOf(ts, args[1])
 		if exec.Command("getent", "group", group).Run() != nil {
 			run1(ts, "groupadd", group)
 			ts.Defer(func() { _ = exec.Command("groupdel", group).Run() })
 		}
+		ts.Setenv(args[1], group)
 		add = append(add, "--groups", group)
 	}
 	run1(ts, "useradd", append(add, name)...)
@@ -72,12 +76,17 @@ func as(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: as NAME COMMAND…")
 	}
-	name, home := accountPrefix+args[0], ts.MkAbs(filepath.Join("home", args[0]))
+	name, home := accountOf(ts, args[0]), ts.MkAbs(filepath.Join("home", args[0]))
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		if strings.HasPrefix(dir, os.TempDir()+"/") { // testscript's own is root's alone
+			open(ts, dir)
+		}
+	}
 	path := args[1]
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if at := filepath.Join(dir, path); !strings.Contains(path, "/") && exec.Command("test", "-x", at).Run() == nil {
-			open(ts, dir) // testscript's own is root's alone
 			path = at
+			break
 		}
 	}
 	err := ts.Exec("setpriv", append([]string{"--reuid=" + name, "--regid=" + name, "--init-groups", "env", "-C", home, "HOME=" + home, "USER=" + name, "MUSTER_DATA_DIR=", path}, args[2:]...)...)
