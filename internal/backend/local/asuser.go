@@ -25,6 +25,11 @@ type AsSubmitter struct {
 func (p *Backend) job(a backend.Assignment, c *protocol.Container) (protocol.Job, error) {
 	j := protocol.Job{Assignment: a, Container: c}
 	base := baseEnv
+	if p.opts.As == nil && a.As != nil {
+		// Here it would be the server's user, root perhaps, which nobody has looked at.
+		j.Refused = "it was submitted when tasks of this server ran as who submitted them, and they do not any more; submit it again"
+		return j, nil
+	}
 	if as := p.opts.As; as != nil {
 		who, err := osuser.Decide(as.Rule, a.As, osuser.Wish{UID: a.UID, GID: a.GID}, as.Accounts)
 		var no *osuser.Refusal

@@ -139,6 +139,16 @@ func TestTasksOfNobodyAreRefused(t *testing.T) {
 	}
 }
 
+// A task that was submitted to run as its submitter never runs as the server instead.
+func TestTasksOfPeopleNeedAServerForPeople(t *testing.T) {
+	p := open(t, Options{})
+	a := of(annUID, shellTask("ann", 0, "id"))
+	start(t, p, a)
+	if o := end(t, p, a.ID); o.State != core.TaskFailed || !strings.Contains(o.Message, "submit it again") {
+		t.Errorf("it ended as %+v", o)
+	}
+}
+
 func TestRootIsSquashed(t *testing.T) {
 	p, _ := asPeople(t, Options{})
 	a := of(0, shellTask("squashed", 0, "id -u; id -G; pwd"))
@@ -395,8 +405,10 @@ func TestRootMakesNothingInMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(links, 0o755); err != nil {
-		t.Fatal(err)
+	for _, err := range []error{os.Chmod(links, 0o755), os.MkdirAll(filepath.Join(links, "m", "made"), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	linked := s.images["busybox"]
 	linked.Ref, linked.Layers = "linked", append(slices.Clone(linked.Layers), links)
@@ -410,6 +422,7 @@ func TestRootMakesNothingInMounts(t *testing.T) {
 	own := func(at string) backend.Mount { return backend.Mount{Source: all[annUID].Home, Target: at} }
 	for name, change := range map[string]func(a *backend.Assignment){
 		"workdir":         func(a *backend.Assignment) { a.Workdir, a.Mounts = "/m/made/deep", []backend.Mount{m} },
+		"workdir-of-image":    func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/m/made", []backend.Mount{m} },
 		"workdir-by-link": func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/x/made", []backend.Mount{m} },
 		"workdir-is-link": func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/w", []backend.Mount{m} },
 		"mount":           func(a *backend.Assignment) { a.Mounts = []backend.Mount{m, own("/m/made")} },

@@ -172,7 +172,7 @@ func runnable(doc *spec.Document, project core.ProjectID) error {
 
 // refusals are why a run would be refused if it were started now.
 func refusals(tx *draft.Tx, t *core.Template, doc *spec.Document) []string {
-	_, err := submission.Submit(submission.Submission{Doc: doc, User: t.User, As: t.Schedule.As, Actor: actor(t), DryRun: true})(tx)
+	_, err := submission.Submit(submission.Submission{Doc: doc, User: t.User, As: asOf(tx, t), Actor: actor(t), DryRun: true})(tx)
 	if err == nil {
 		return nil
 	}
