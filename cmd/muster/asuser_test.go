@@ -1,10 +1,15 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -12,7 +17,27 @@ import (
 // accountOf is the name of an account, or a group, that a script makes: none that
 // somebody has, or another script.
 func accountOf(ts *testscript.TestScript, name string) string {
-	return "mt-" + strings.TrimSuffix(filepath.Base(ts.Name()), ".txtar") + "-" + name
+	sum := sha256.Sum256([]byte(ts.Getenv("WORK")))
+	return accountPrefix + hex.EncodeToString(sum[:4]) + "-" + name
+}
+
+// accountPrefix begins the names of accounts of tests.
+const accountPrefix = "mustertest-"
+
+// sweepAccounts removes accounts that tests which were killed have left: their homes
+// are gone.
+func sweepAccounts(ts *testscript.TestScript) {
+	passwd, err := os.ReadFile("/etc/passwd")
+	ts.Check(err)
+	for line := range strings.Lines(string(passwd)) {
+		f := strings.Split(line, ":")
+		if len(f) < 7 || !strings.HasPrefix(f[0], accountPrefix) {
+			continue
+		}
+		if _, err := os.Stat(f[5]); errors.Is(err, fs.ErrNotExist) {
+			_ = exec.Command("userdel", f[0]).Run()
+		}
+	}
 }
 
 // hasAccounts says why accounts cannot be made for a test; "" where they can.
@@ -36,21 +61,21 @@ func makeAccount(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: account NAME [GROUP]")
 	}
 	name, home := accountOf(ts, args[0]), ts.MkAbs(filepath.Join("home", args[0]))
-	_ = exec.Command("userdel", name).Run() // of a test that was killed
+	sweepAccounts(ts)
 	open(ts, filepath.Dir(home))
+	ts.Check(os.Mkdir(home, 0o700)) // before its account, which is swept without it
 	add := []string{"--no-create-home", "--home-dir", home, "--user-group", "--shell", "/bin/sh"}
 	if len(args) == 2 {
 		group := accountOf(ts, args[1])
 		if exec.Command("getent", "group", group).Run() != nil {
 			run1(ts, "groupadd", group)
-			ts.Defer(func() { _ = exec.Command("groupdel", group).Run() })
+			ts.Defer(func() { run1(ts, "groupdel", group) })
 		}
 		ts.Setenv(args[1], group)
 		add = append(add, "--groups", group)
 	}
 	run1(ts, "useradd", append(add, name)...)
-	ts.Defer(func() { _ = exec.Command("userdel", name).Run() })
-	ts.Check(os.Mkdir(home, 0o700))
+	ts.Defer(func() { run1(ts, "userdel", "--force", name) })
 	run1(ts, "chown", name+":", home)
 	ts.Setenv(args[0], name)
 }
@@ -64,9 +89,17 @@ func open(ts *testscript.TestScript, dir string) {
 	}
 }
 
+// run1 runs a program that has to succeed; where another has locked the accounts of the
+// machine, after that one.
 func run1(ts *testscript.TestScript, name string, args ...string) {
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		ts.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err == nil {
+			return
+		}
+		if !strings.Contains(string(out), "cannot lock") || time.Since(begun) > patience {
+			ts.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		}
 	}
 }
 

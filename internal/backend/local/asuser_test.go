@@ -301,6 +301,18 @@ func TestLimitsOfPeople(t *testing.T) {
 	}
 }
 
+func TestLimitsOfPeopleInContainers(t *testing.T) {
+	needBoxes(t)
+	p, all := asPeople(t, Options{Images: newShelf(t)})
+	ann := all[annUID]
+	soft, hard := uint64(111), uint64(222)
+	ann.Limits = []osuser.Limit{{Name: "nofile", Soft: &soft, Hard: &hard}, {Name: "core", Soft: new(uint64), Hard: new(uint64)}}
+	all[annUID] = ann
+	if o, out := ran(t, p, of(annUID, boxed("limits", 0, "ulimit -S -n; ulimit -H -n; ulimit -H -c"))); out != "111\n222\n0\n" {
+		t.Errorf("limits of a container: %q, %+v", out, o)
+	}
+}
+
 func itoa(n int) string { return strconv.Itoa(n) }
 
 // TestContainersOfPeople: a container's process is its submitter, whatever the image says.
@@ -421,14 +433,14 @@ func TestRootMakesNothingInMounts(t *testing.T) {
 	m := backend.Mount{Source: shared, Target: "/m"}
 	own := func(at string) backend.Mount { return backend.Mount{Source: all[annUID].Home, Target: at} }
 	for name, change := range map[string]func(a *backend.Assignment){
-		"workdir":         func(a *backend.Assignment) { a.Workdir, a.Mounts = "/m/made/deep", []backend.Mount{m} },
-		"workdir-of-image":    func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/m/made", []backend.Mount{m} },
-		"workdir-by-link": func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/x/made", []backend.Mount{m} },
-		"workdir-is-link": func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/w", []backend.Mount{m} },
-		"mount":           func(a *backend.Assignment) { a.Mounts = []backend.Mount{m, own("/m/made")} },
-		"mount-before":    func(a *backend.Assignment) { a.Mounts = []backend.Mount{own("/m/made"), m} },
-		"mount-by-link":   func(a *backend.Assignment) { a.Image, a.Mounts = "linked", []backend.Mount{m, own("/x/made")} },
-		"memory":          func(a *backend.Assignment) { a.Mounts = []backend.Mount{m, {Temporary: true, Target: "/m/made"}} },
+		"workdir":          func(a *backend.Assignment) { a.Workdir, a.Mounts = "/m/made/deep", []backend.Mount{m} },
+		"workdir-of-image": func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/m/made", []backend.Mount{m} },
+		"workdir-by-link":  func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/x/made", []backend.Mount{m} },
+		"workdir-is-link":  func(a *backend.Assignment) { a.Image, a.Workdir, a.Mounts = "linked", "/w", []backend.Mount{m} },
+		"mount":            func(a *backend.Assignment) { a.Mounts = []backend.Mount{m, own("/m/made")} },
+		"mount-before":     func(a *backend.Assignment) { a.Mounts = []backend.Mount{own("/m/made"), m} },
+		"mount-by-link":    func(a *backend.Assignment) { a.Image, a.Mounts = "linked", []backend.Mount{m, own("/x/made")} },
+		"memory":           func(a *backend.Assignment) { a.Mounts = []backend.Mount{m, {Temporary: true, Target: "/m/made"}} },
 		"memory-by-link": func(a *backend.Assignment) {
 			a.Image, a.Mounts = "linked", []backend.Mount{m, {Temporary: true, Target: "/x/made"}}
 		},
@@ -488,7 +500,7 @@ func TestCommandsInContainersFindNoOtherDirectory(t *testing.T) {
 	until(t, "it is there", func() bool { return outputOf(t, p, a.ID) == "here\n" })
 	says := func() string {
 		var out bytes.Buffer
-		_, err := p.Exec(t.Context(), a.ID, backend.ExecOptions{Argv: []string{"sh", "-c", "pwd; cat f"}, Streams: backend.Streams{Stdout: &out, Stderr: &out}})
+		_, err := p.Exec(t.Context(), a.ID, backend.ExecOptions{Argv: []string{"sh", "-c", "exec 2>&1; pwd; cat f"}, Streams: backend.Streams{Stdout: &out}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,6 +73,10 @@ type Input struct {
 
 	Capabilities []string // that the engine itself has: more it cannot give
 	OpenFiles    uint64   // hard limit that the engine has itself
+	// Limits are further ones, or others, by their names in POSIXRlimit. OOMScore is how
+	// much sooner than others it is ended where memory is short; nil: as the engine.
+	Limits   []specs.POSIXRlimit
+	OOMScore *int
 }
 
 // granted are the capabilities that programs in containers can count on with
@@ -118,15 +122,18 @@ func Process(in Input) *specs.Process {
 	if in.User.UID == 0 { // as execve would do it for the other users
 		set.Effective, set.Permitted = caps, caps
 	}
+	limits := []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Soft: min(openFiles, in.OpenFiles), Hard: in.OpenFiles}}
+	for _, l := range in.Limits {
+		limits = append(slices.DeleteFunc(limits, func(o specs.POSIXRlimit) bool { return o.Type == l.Type }), l)
+	}
 	return &specs.Process{
 		Terminal: in.Terminal,
 		User:     specs.User{UID: in.User.UID, GID: in.User.GID, AdditionalGids: in.User.Groups},
 		Args:     in.Argv, Env: in.Env, Cwd: in.Dir,
 		Capabilities:    set,
 		NoNewPrivileges: true,
-		Rlimits: []specs.POSIXRlimit{
-			{Type: "RLIMIT_NOFILE", Soft: min(openFiles, in.OpenFiles), Hard: in.OpenFiles},
-		},
+		Rlimits:         limits,
+		OOMScoreAdj:     in.OOMScore,
 	}
 }
 

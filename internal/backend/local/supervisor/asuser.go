@@ -10,9 +10,11 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
+	specs "github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend/local/container"
@@ -156,24 +158,30 @@ func limited(as *osuser.Account, path string, argv []string) (string, []string, 
 	return tool, append(append(args, "--", path), argv[1:]...), nil
 }
 
-// limitText is a limit as prlimit reads it: SOFT:HARD, where one that is above what
-// this process may give is as high as that.
-func limitText(l osuser.Limit) string {
+// limitOf is both halves of a limit, where one that is above what this process may give
+// is as high as that; false: the kernel has no such limit.
+func limitOf(l osuser.Limit) (soft, hard uint64, ok bool) {
 	which, ok := rlimits[l.Name]
-	if !ok {
-		return ""
-	}
 	var now unix.Rlimit
-	if err := unix.Prlimit(0, which, nil, &now); err != nil {
-		return ""
+	if !ok || unix.Prlimit(0, which, nil, &now) != nil {
+		return 0, 0, false
 	}
-	hard := now.Max
+	hard = now.Max
 	if l.Hard != nil {
 		hard = min(*l.Hard, now.Max)
 	}
-	soft := min(now.Cur, hard)
+	soft = min(now.Cur, hard)
 	if l.Soft != nil {
 		soft = min(*l.Soft, hard)
+	}
+	return soft, hard, true
+}
+
+// limitText is a limit as prlimit reads it, SOFT:HARD; empty: there is none.
+func limitText(l osuser.Limit) string {
+	soft, hard, ok := limitOf(l)
+	if !ok {
+		return ""
 	}
 	word := func(n uint64) string {
 		if n == osuser.Unlimited {
@@ -188,6 +196,38 @@ func limitText(l osuser.Limit) string {
 var rlimits = map[string]int{
 	"core": unix.RLIMIT_CORE, "data": unix.RLIMIT_DATA, "fsize": unix.RLIMIT_FSIZE, "memlock": unix.RLIMIT_MEMLOCK, "nofile": unix.RLIMIT_NOFILE, "rss": unix.RLIMIT_RSS,
 	"stack": unix.RLIMIT_STACK, "cpu": unix.RLIMIT_CPU, "nproc": unix.RLIMIT_NPROC, "as": unix.RLIMIT_AS, "locks": unix.RLIMIT_LOCKS, "sigpending": unix.RLIMIT_SIGPENDING, "msgqueue": unix.RLIMIT_MSGQUEUE,
+}
+
+// limitInside has a container begin with the limits of an account, and be no dearer to
+// the kernel than others where memory is short.
+func limitInside(as *osuser.Account, in *container.Input) {
+	for _, l := range as.Limits {
+		if soft, hard, ok := limitOf(l); ok {
+			in.Limits = append(in.Limits, specs.POSIXRlimit{Type: "RLIMIT_" + strings.ToUpper(l.Name), Soft: soft, Hard: hard})
+		}
+	}
+	if dear() {
+		in.OOMScore = new(int)
+	}
+}
+
+// dear reports whether this process is one that the kernel is told to keep where memory
+// is short, as a service may be: what it starts would be, too.
+func dear() bool {
+	data, _ := os.ReadFile("/proc/self/oom_score_adj")
+	return strings.HasPrefix(string(data), "-")
+}
+
+// level takes that from a task of an account, which has just begun.
+func level(as *osuser.Account, pid int) {
+	if as != nil && dear() {
+		usual(pid)
+	}
+}
+
+// usual has a process be ended as soon as others.
+func usual(pid int) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("0"), 0)
 }
 
 // groupsIn are the further groups of a task in its container.

@@ -4,7 +4,9 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -80,5 +82,29 @@ func TestLimitsAreWritten(t *testing.T) {
 	}
 	if path, argv, err := limited(&osuser.Account{}, "/bin/true", []string{"true"}); path != "/bin/true" || len(argv) != 1 || err != nil {
 		t.Errorf("without limits: %s %v %v", path, argv, err)
+	}
+}
+
+// TestTasksAreNotDear: what is written to the kernel's file of a process is taken there.
+func TestTasksAreNotDear(t *testing.T) {
+	if dear() {
+		t.Skip("these tests themselves are to be kept where memory is short")
+	}
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	score := fmt.Sprintf("/proc/%d/oom_score_adj", cmd.Process.Pid)
+	if err := os.WriteFile(score, []byte("7"), 0); err != nil {
+		t.Fatal(err)
+	}
+	level(&osuser.Account{}, cmd.Process.Pid) // nothing to take: it is not dear
+	if data, err := os.ReadFile(score); err != nil || string(data) != "7\n" {
+		t.Errorf("a task of a server like others is worth %q, %v", data, err)
+	}
+	usual(cmd.Process.Pid)
+	if data, err := os.ReadFile(score); err != nil || string(data) != "0\n" {
+		t.Errorf("a task of one that is dear is worth %q, %v", data, err)
 	}
 }

@@ -68,6 +68,7 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 	}
 	in.Binds = append(in.Binds, own...)
 	if t.as != nil {
+		limitInside(t.as, &in)
 		known, err := namesInside(t.as, dir, root, &in)
 		if err != nil {
 			return composed{}, err

@@ -213,6 +213,7 @@ func (k *supervisor) execBeside(c *command) error {
 		protocol.CloseAll(s.ours)
 		return explainExec(err, path, a)
 	}
+	level(c.t.as, c.pid)
 	c.ours = s.ours
 	return nil
 }
@@ -297,6 +298,7 @@ func writeProcess(c *command, path string) error {
 		return err
 	}
 	if c.t.as != nil {
+		limitInside(c.t.as, &in)
 		beginInside(c.t.pid, &in)
 	}
 	data, err := json.Marshal(container.Process(in))

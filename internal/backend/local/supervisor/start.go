@@ -256,6 +256,7 @@ func (t *task) launch(a backend.Assignment, note string) error {
 		protocol.CloseAll([]int{in.keep})
 		return explainExec(err, path, a)
 	}
+	level(t.as, pid)
 	s, err := proc.ReadStat(pid) // a zombie at worst: it is not reaped before we let go of forking
 	if err != nil {
 		k.log.Warn("cannot read the start time", "task", t.id, "pid", pid, "err", err)
