@@ -523,3 +523,50 @@ func TestCommandsInContainersFindNoOtherDirectory(t *testing.T) {
 	_ = p.Stop(t.Context(), []core.TaskID{a.ID}, 0)
 	end(t, p, a.ID)
 }
+
+// TestTerminalsOfPeople: a terminal is its user's, who can open it by its name.
+func TestTerminalsOfPeople(t *testing.T) {
+	p, _ := asPeople(t, Options{Images: newShelf(t)})
+	for _, a := range []backend.Assignment{of(annUID, shellTask("tty", 0, `id -u; stat -c %u "$(tty)"; echo by name >/dev/tty`)), of(annUID, boxed("tty", 1, `id -u; stat -c %u "$(tty)"; echo by name >/dev/tty`))} {
+		if a.Image != "" {
+			needBoxes(t)
+		}
+		a.TTY = true
+		o, out := ran(t, p, a)
+		wantCode(t, o, 0)
+		if out = strings.ReplaceAll(out, "\r", ""); out != "61001\n61001\nby name\n" {
+			t.Errorf("%s says %q", a.ID, out)
+		}
+	}
+}
+
+// TestNobodyHoldsUpOthers: between the moment in which a task becomes its user's and the
+// one in which it becomes its command that user can stop it, and its supervisor waits
+// for it. Others must not.
+func TestNobodyHoldsUpOthers(t *testing.T) {
+	p, _ := asPeople(t, Options{})
+	stopper := exec.Command("/bin/sh", "-c", "while :; do kill -STOP -1; done")
+	stopper.Dir = "/"
+	stopper.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: annUID, Gid: annGID}}
+	if err := stopper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stopper.Process.Kill(); _ = stopper.Wait() }()
+	var anns []core.TaskID
+	var tasks []backend.Assignment
+	for i := range 40 {
+		a := of(annUID, shellTask("anns", i, "true"))
+		anns, tasks = append(anns, a.ID), append(tasks, a)
+	}
+	for i := range 10 {
+		tasks = append(tasks, of(bobUID, shellTask("bobs", i, "echo done")))
+	}
+	start(t, p, tasks...)
+	for i := range 10 {
+		wantCode(t, end(t, p, core.TaskID{Workload: "bobs", Index: i}), 0)
+	}
+	_ = p.Stop(t.Context(), anns, 0)
+	for _, id := range anns {
+		end(t, p, id)
+	}
+}

@@ -47,7 +47,12 @@ func forkIn(memory, home string, as *osuser.Account, path string, argv []string,
 			r.err = beginAs(as)
 		}
 		if r.err == nil {
+			let := func() {}
+			if as != nil {
+				let = forks.begin()
+			}
 			r.pid, r.err = syscall.ForkExec(path, argv, attr)
+			let()
 			if (memory == "" || os.WriteFile(filepath.Join(home, "tasks"), tid, 0) == nil) && as == nil {
 				runtime.UnlockOSThread()
 			}
