@@ -3,6 +3,7 @@
 package supervisor
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -126,14 +127,17 @@ func watchForks(in io.Reader) int {
 }
 
 // endStuck ends children of a process that are stopped and have not become another
-// program yet.
+// program yet: they have its command line, as they have its memory.
 func endStuck(parent string) {
 	pids, _ := proc.ChildrenOf(parent)
-	own, err := os.Readlink("/proc/" + parent + "/exe")
+	own, err := os.ReadFile("/proc/" + parent + "/cmdline")
 	for _, pid := range pids {
 		s, e := proc.ReadStat(pid)
-		exe, e2 := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		if err == nil && e == nil && e2 == nil && (s.State == 'T' || s.State == 't') && exe == own {
+		if err != nil || e != nil || s.State != 'T' && s.State != 't' {
+			continue
+		}
+		line, e := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if e == nil && len(own) > 0 && bytes.Equal(line, own) {
 			proc.Kill(pid, unix.SIGKILL)
 		}
 	}
