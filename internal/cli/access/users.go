@@ -120,6 +120,7 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 				{Title: "LET IN", Cell: func(u api.User) string { return map[bool]string{true: "no", false: "yes"}[u.Disabled] }},
 				{Title: "GROUPS", Cell: func(u api.User) string { return printers.OrDash(strings.Join(groupsOf(u), ", ")) }},
 				{Title: "SSO", Cell: func(u api.User) string { return map[bool]string{true: "yes", false: "-"}[u.Account != nil] }},
+				{Title: "OS USER", Cell: func(u api.User) string { return printers.OrDash(u.OSUser) }},
 				{Title: "AGE", Cell: func(u api.User) string { return s.Moments(t).Ago(session.TimeOf(u.CreatedAt)) }},
 				{Title: "NOTE", Cell: func(u api.User) string { return printers.OrDash(u.Note) }},
 			}})
