@@ -52,11 +52,11 @@ func (w *watcher) begin() (ended func()) {
 		w.start()
 		_ = w.say(forkBegins) // without it all works, until somebody stops a child
 	}
-	told := w.pipe
+	to := w.pipe
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.pipe == told { // else it is another, who has not heard of it
+		if w.pipe == to { // else it is another, who has not heard of it
 			_ = w.say(forkEnds)
 		}
 	}
