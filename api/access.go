@@ -27,6 +27,7 @@ type User struct {
 	Note      string   `json:"note,omitempty"`
 	CreatedAt Time     `json:"createdAt"`
 	CreatedBy string   `json:"createdBy,omitempty"`
+	OSUser    string   `json:"osUser,omitempty" doc:"Account of the server's machine that their tasks run as, where tasks run as who submits them"`
 	Account   *Account `json:"account,omitempty" doc:"Theirs at an identity provider; absent: they do not sign in by one"`
 }
 
@@ -44,6 +45,7 @@ type NewUser struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups,omitempty"`
 	Note   string   `json:"note,omitempty"`
+	OSUser string   `json:"osUser,omitempty" doc:"Account of the server's machine that their tasks run as; only the server's owner says so"`
 	SSO    bool     `json:"sso,omitempty" doc:"The first whom the identity provider calls by this name is let in as this user"`
 }
 
@@ -52,6 +54,7 @@ type UserChange struct {
 	Groups   *[]string `json:"groups,omitempty"`
 	Disabled *bool     `json:"disabled,omitempty"`
 	Note     *string   `json:"note,omitempty"`
+	OSUser   *string   `json:"osUser,omitempty" doc:"Account of the server's machine that their tasks run as; '': none. Only the server's owner says so"`
 	SSO      *bool     `json:"sso,omitempty" doc:"true: the next whom the identity provider calls by this name is let in as this user, and no account that was before; false: nobody is. Sessions end"`
 }
 

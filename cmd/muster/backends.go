@@ -40,7 +40,7 @@ type kubeCluster struct {
 }
 
 // openBackends opens the backends that the options name.
-func openBackends(ctx context.Context, o cli.ServerOptions, st store.Store, images *images, log *slog.Logger) (*backends, error) {
+func openBackends(ctx context.Context, o cli.ServerOptions, st store.Store, images *images, as *local.AsSubmitter, log *slog.Logger) (*backends, error) {
 	p := &backends{}
 	var err error
 	if p.installation, err = st.Installation(ctx); err != nil {
@@ -51,16 +51,16 @@ func openBackends(ctx context.Context, o cli.ServerOptions, st store.Store, imag
 		return nil, err
 	}
 	p.seasoned = before.Workload > 0
-	if err := p.open(o, images, log); err != nil {
+	if err := p.open(o, images, as, log); err != nil {
 		return nil, errors.Join(err, p.close())
 	}
 	return p, nil
 }
 
-func (p *backends) open(o cli.ServerOptions, images *images, log *slog.Logger) error {
+func (p *backends) open(o cli.ServerOptions, images *images, as *local.AsSubmitter, log *slog.Logger) error {
 	logs := filepath.Join(o.DataDir, "logs")
 	if slices.Contains(o.Backends, "local") {
-		l, err := local.Open(local.Options{Dir: filepath.Join(o.DataDir, "local"), LogDir: logs, FakeGPUs: o.FakeGPUs, Images: images.backend()})
+		l, err := local.Open(local.Options{Dir: filepath.Join(o.DataDir, "local"), LogDir: logs, FakeGPUs: o.FakeGPUs, As: as, Images: images.backend()})
 		if err != nil {
 			return err
 		}

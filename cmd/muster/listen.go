@@ -30,6 +30,14 @@ func listen(o cli.ServerOptions, handed []net.Listener) ([]net.Listener, string,
 	if err != nil {
 		return nil, "", err
 	}
+	open, err := machineSocket(o, len(handed) > 0)
+	if err != nil {
+		_ = all[0].Close()
+		return nil, "", err
+	}
+	if open != nil {
+		all = append(all, open)
+	}
 	for _, at := range o.Listen {
 		tcp, err := net.Listen("tcp", at)
 		if err != nil {
@@ -180,7 +188,7 @@ func wayOf(where *backends, socket, advertised string) func(string, bool) launch
 		case !image:
 			return launch.Way{URL: "unix://" + socket}
 		default:
-			return launch.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true}}
+			return launch.Way{URL: "unix://" + inside + "/" + filepath.Base(socket), Mount: &backend.Mount{Source: filepath.Dir(socket), Target: inside, ReadOnly: true, Own: true}}
 		}
 	}
 }

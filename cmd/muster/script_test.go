@@ -66,8 +66,10 @@ func (s scripts) Run() int { return kubetest.Main(s.m) }
 //	directory               a directory (LDAP), see sso_test.go
 //	systemd                 a real systemd for the user, see systemd_test.go
 //	unitpid VARIABLE        the process of its muster.service
+//	account NAME [GROUP]    an account of the machine, for the script's time
+//	as NAME COMMAND…        the command runs as that account, see asuser_test.go
 //
-// and the conditions [root], [systemd] and [slapd].
+// and the conditions [root], [accounts], [systemd] and [slapd].
 func TestScripts(t *testing.T) {
 	quick := quickCommands(t)
 	testscript.Run(t, testscript.Params{
@@ -98,6 +100,9 @@ func TestScripts(t *testing.T) {
 			if cond == "root" {
 				return os.Geteuid() == 0, nil
 			}
+			if cond == "accounts" {
+				return hasAccounts() == "", nil
+			}
 			if cond == "systemd" {
 				return hasSystemd() == "", nil
 			}
@@ -108,7 +113,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
-			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "oidcprovider": oidcprovider, "signsin": signsin, "directory": directory, "systemd": systemdUser, "unitpid": unitPid, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
+			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "oidcprovider": oidcprovider, "signsin": signsin, "directory": directory, "account": makeAccount, "as": as, "systemd": systemdUser, "unitpid": unitPid, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
 			"page": func(ts *testscript.TestScript, neg bool, args []string) { page(t, ts, neg, args) },
 		},
 	})

@@ -102,7 +102,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	defer images.close()
-	where, err := openBackends(ctx, o, st, images, log)
+	as, err := asSubmitter(o)
+	if err != nil {
+		return err
+	}
+	where, err := openBackends(ctx, o, st, images, as, log)
 	if err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		NewID: naming.NewID(rand.Reader), NewName: naming.NewName(rand.Reader), Port: freePort(),
 		Images: where.images, Builds: images.store != nil, Secrets: keys, Self: forTheirUse(o.DataDir), Models: models,
 		Policy: policyOf(o), Past: draft.Past{Window: o.PastWindow, HalfLife: o.PastHalfLife},
-		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), Mail: mail.Server != "", Deliver: post.ring, Recorded: onward.Ring,
+		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), AsSubmitter: as != nil, Mail: mail.Server != "", Deliver: post.ring, Recorded: onward.Ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
 		Meter:  meter, TaskEnv: taskEnv,
 	}, Series: seen.Store, SampleEvery: o.Monitor.SampleEvery}, where.all, hands, time.Now)
@@ -156,7 +160,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		guard.Listens(l.Addr())
 	}
 	guard.Listens(probes.at)
-	token, err := tokenOf(o, len(listeners) > 1)
+	token, err := tokenOf(o, len(o.Listen) > 0)
 	if err != nil {
 		return err
 	}
@@ -164,7 +168,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
-		Address: browsers.open, Hosts: hostsOf(o), SSO: sso,
+		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso,
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
 	probes.pass(srv.Probes())
@@ -173,7 +177,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear

@@ -102,8 +102,11 @@ type Assignment struct {
 	SHM     int64    `json:"shmBytes,omitempty"`    // size of a container's /dev/shm; 0: 64 MiB
 	UID     *uint32  `json:"uid,omitempty"`         // run as; nil: as the image says, or the backend itself
 	GID     *uint32  `json:"gid,omitempty"`
-	TTY     bool     `json:"tty,omitempty"`   // its standard streams are a terminal, to which Attach connects
-	Stdin   bool     `json:"stdin,omitempty"` // its standard input waits for Attach; else it is empty
+	// As is who submitted it, where tasks run as who did; nil: nobody whom the machine
+	// knows, or they do not.
+	As    *core.OSUser `json:"as,omitempty"`
+	TTY   bool         `json:"tty,omitempty"`   // its standard streams are a terminal, to which Attach connects
+	Stdin bool         `json:"stdin,omitempty"` // its standard input waits for Attach; else it is empty
 	// Secret are the names of the variables in Env whose values are nobody
 	// else's business. Files, Prelude and Credentials always are private.
 	Secret []string `json:"secret,omitempty"`
@@ -185,8 +188,10 @@ type Mount struct {
 	Claim string `json:"claim,omitempty"`
 	// Program says that what is mounted is the program of this server, at
 	// Source where the backend is this machine.
-	Program bool  `json:"program,omitempty"`
-	Size    int64 `json:"sizeBytes,omitempty"` // of a Temporary one; 0: half of the memory
+	Program bool `json:"program,omitempty"`
+	// Own says that the server mounts it by itself, not because a document names it.
+	Own  bool  `json:"own,omitempty"`
+	Size int64 `json:"sizeBytes,omitempty"` // of a Temporary one; 0: half of the memory
 }
 
 // PullPolicy says when an image is looked for in its registry.

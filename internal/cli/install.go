@@ -31,6 +31,7 @@ const (
 type installation struct {
 	system, print, noStart bool
 	as, group              string
+	chosen                 bool // --tasks-as was given
 	server                 serverFlags
 }
 
@@ -46,12 +47,16 @@ boot (of your user: from login, or from boot with loginctl enable-linger), is st
 again when it fails, and no command is refused while it is replaced. All flags of
 muster server are taken and written into the unit; give them all again to change them.
 
-With --system it is a server of the machine, with its data in /var/lib/muster, run as the
-user muster, which is made where it is missing. Containers and runAs need --as root.
-Who is in the group of --group reaches it without a token, and may do everything there.`,
+With --system it is a server of the machine, with its data in /var/lib/muster. All users
+of the machine find it by themselves, see and change what is their own, and their tasks
+run as they do (--tasks-as submitter): for that it is root, with no more of root's
+rights than it takes. --group leaves it to the members of one group. With --as USER, or
+without work on the machine itself (--backend kube, as the user muster, which is made
+where it is missing), tasks run as the server, and who is in --group may do everything.`,
 		Example: `  muster server install
   muster server install --listen 127.0.0.1:8080 --image-cache 200Gi
-  sudo muster server install --system --as root --group gpu-users
+  sudo muster server install --system
+  sudo muster server install --system --group gpu-users --fake-gpus 8
   muster server install --system --backend kube --kubeconfig /etc/muster/kubeconfig --print`,
 		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,13 +66,14 @@ Who is in the group of --group reaches it without a token, and may do everything
 			if err := in.server.anywhere(own, s.Env); err != nil {
 				return err
 			}
+			in.chosen = own.Changed("tasks-as")
 			return install(cmd.Context(), s, &in, changed(own))
 		},
 	}
 	f := cmd.Flags()
 	f.AddFlagSet(own)
 	f.BoolVar(&in.system, "system", false, "a server of the whole machine, not of this user; needs root")
-	f.StringVar(&in.as, "as", systemUser, "user that a server of the machine runs as")
+	f.StringVar(&in.as, "as", "", "user that a server of the machine runs as; by default root where tasks run as who submits them, else "+systemUser)
 	f.StringVar(&in.group, "group", "", "group whose members reach a server of the machine")
 	f.BoolVar(&in.print, "print", false, "print the units, and change nothing")
 	f.BoolVar(&in.noStart, "no-start", false, "write and enable the units, and do not start them")
@@ -112,8 +118,9 @@ func install(ctx context.Context, s *session.Session, in *installation, args []s
 	if err := checkServer(&in.server.o); err != nil {
 		return err
 	}
-	if !in.system && (in.group != "" || in.as != systemUser) {
-		return session.UsageError("--as and --group are about a server of the machine", "add --system")
+	args, err := in.decide(args)
+	if err != nil {
+		return err
 	}
 	u, dir, err := in.unit(s, args)
 	if err != nil {
@@ -175,6 +182,34 @@ func install(ctx context.Context, s *session.Session, in *installation, args []s
 	return nil
 }
 
+// decide completes what was asked for: as whom a server of the machine runs, and its
+// tasks.
+func (in *installation) decide(args []string) ([]string, error) {
+	o := &in.server.o
+	if !in.system {
+		if in.group != "" || in.as != "" {
+			return nil, session.UsageError("--as and --group are about a server of the machine", "add --system")
+		}
+		if o.AsSubmitter {
+			return nil, session.UsageError("--tasks-as submitter is about a server of the machine", "add --system")
+		}
+		return args, nil
+	}
+	if local := slices.Contains(o.Backends, "local") && len(o.Backends)+len(o.Clusters) == 1; local && in.as == "" && !in.chosen {
+		o.AsSubmitter = true
+		args = append(args, "--tasks-as=submitter")
+	}
+	switch {
+	case o.AsSubmitter && in.as != "" && in.as != "root":
+		return nil, session.UsageError(fmt.Sprintf("--as: a server that is %s cannot run tasks as others", in.as), "leave out --as, or --tasks-as submitter")
+	case o.AsSubmitter:
+		in.as = "root"
+	case in.as == "":
+		in.as = systemUser
+	}
+	return args, nil
+}
+
 // unit is what is written, and the directory of units.
 func (in *installation) unit(s *session.Session, args []string) (systemd.Unit, string, error) {
 	program, err := os.Executable()
@@ -183,7 +218,7 @@ func (in *installation) unit(s *session.Session, args []string) (systemd.Unit, s
 	}
 	u := systemd.Unit{
 		Program: program, Args: args, Path: s.Env("PATH"), System: in.system,
-		Local: slices.Contains(in.server.o.Backends, "local"),
+		Local: slices.Contains(in.server.o.Backends, "local"), AsSubmitter: in.server.o.AsSubmitter,
 	}
 	if in.system {
 		u.DataDir, u.User, u.Group, u.Socket = s.DataDir, in.as, in.group, systemd.SystemSocket

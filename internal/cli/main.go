@@ -29,9 +29,16 @@ import (
 
 // ServerOptions say how a server is to run.
 type ServerOptions struct {
-	DataDir  string
-	Listen   []string // further addresses, host:port; the unix socket is always there
-	FakeGPUs int      // pretend to have this many GPUs; 0: look for real ones
+	DataDir string
+	Listen  []string // further addresses, host:port; the unix socket is always there
+	// AsSubmitter has tasks run as who submits them; of root as RootTasksAs ("root": as
+	// root). SetUIDPrograms lets set-uid programs gain rights in them. Socket is where
+	// all users of the machine find the server then, unless systemd opens it.
+	AsSubmitter    bool
+	RootTasksAs    string
+	SetUIDPrograms bool
+	Socket         string
+	FakeGPUs       int // pretend to have this many GPUs; 0: look for real ones
 	// PastWeight is how much what projects have had lately counts against them
 	// where what nobody is guaranteed is divided; 0: not at all. PastWindow is how
 	// far back, PastHalfLife after how long something counts half (0: always whole).

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/systemd"
 )
 
 func newServer(s *session.Session, hooks Hooks) *cobra.Command {
@@ -73,6 +75,12 @@ func checkServer(o *ServerOptions) error {
 	}
 	if err := checkBackends(o); err != nil {
 		return err
+	}
+	if o.AsSubmitter && (len(o.Backends) != 1 || o.Backends[0] != "local" || len(o.Clusters) > 0) {
+		return session.UsageError("--tasks-as submitter is about this machine alone, and another backend is named", "in a cluster its own rules say as whom pods run: use a server each")
+	}
+	if o.AsSubmitter && !filepath.IsAbs(o.Socket) {
+		return session.UsageError(fmt.Sprintf("--socket: %q is not an absolute path", o.Socket), "like "+systemd.SystemSocket)
 	}
 	for _, at := range o.Listen {
 		if err := checkAddress(at, o.TokenFile != "" || o.TLSCert != ""); err != nil {

@@ -11,11 +11,13 @@ import (
 
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/systemd"
 )
 
 // serverFlags are the flags of muster server, which install writes into a unit.
 type serverFlags struct {
 	o                                         ServerOptions
+	tasksAs                                   string
 	level, cache, window, half, silence, rest string
 	monitor                                   monitorFlags
 }
@@ -59,6 +61,10 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.SecretsVault, "secrets-vault", "", "file that says which vault (HashiCorp Vault, OpenBao) keeps the keys that seal secrets; by default they are in secrets.key of the data directory")
 	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", nil, "an address, a range (10.1.0.0/16) or a name to which webhooks, checks and names of images may lead although it is refused otherwise, or one of the words private and loopback; with its port (HOST:PORT) or without; repeat for several")
 	f.StringSliceVar(&o.RefuseAddresses, "refuse-addresses", nil, "an address or a range to which they may not lead, or one of the words private and loopback, beside what is always refused; repeat for several")
+	f.StringVar(&x.tasksAs, "tasks-as", "server", "as whom of the machine tasks run: server, as the server does, or submitter, as who submits them; that takes root, and turns access control on")
+	f.StringVar(&o.RootTasksAs, "root-tasks-as", "nobody", "account that tasks of root run as with --tasks-as submitter; root: as root")
+	f.BoolVar(&o.SetUIDPrograms, "setuid-programs", false, "let set-uid programs (sudo, ping, fusermount) gain rights in tasks with --tasks-as submitter")
+	f.StringVar(&o.Socket, "socket", systemd.SystemSocket, "where all users of the machine find the server with --tasks-as submitter")
 	f.StringVar(&x.silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")
 	f.StringVar(&x.rest, "move-rest", "10m", "for how long work that has started is not moved elsewhere so that other work fits; 0s only to repeat other schedulers' cases: work may then be moved to and fro")
 	f.BoolVar(&o.InOrder, "in-order", false, "serve what waits in one project and priority in the order of submission, not the shorter before the longer")
@@ -73,6 +79,12 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 func (x *serverFlags) read() error {
 	if err := x.o.LogLevel.UnmarshalText([]byte(x.level)); err != nil {
 		return session.UsageError(fmt.Sprintf("--log-level: %q is not a level", x.level), "one of debug, info, warn, error")
+	}
+	switch x.tasksAs {
+	case "server", "submitter":
+		x.o.AsSubmitter = x.tasksAs == "submitter"
+	default:
+		return session.UsageError(fmt.Sprintf("--tasks-as: %q is neither server nor submitter", x.tasksAs), "submitter runs tasks as who submits them")
 	}
 	size, err := spec.ParseQuantity(x.cache)
 	if err != nil || size < 0 {

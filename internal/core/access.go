@@ -38,6 +38,9 @@ type User struct {
 	CreatedBy string      `json:"createdBy,omitempty"`
 	// Account is theirs at an identity provider; nil: they do not sign in by one.
 	Account *Account `json:"account,omitempty"`
+	// OSUser is the account of the server's machine that their tasks run as, where tasks
+	// run as who submits them and they do not come by its own socket; empty: none.
+	OSUser string `json:"osUser,omitempty"`
 }
 
 // Account is what a user is at an identity provider. One without a subject waits for

@@ -10,6 +10,9 @@ import (
 
 // Course is what a workload has come to beside its phase.
 type Course struct {
+	// As is the user of the operating system who submitted it, as the kernel or an
+	// administrator's mapping said it, on a server whose tasks run as who submitted them.
+	As     *OSUser      `json:"as,omitempty"`
 	Image  string       `json:"image,omitempty"`  // that was built for it; empty: the document's
 	Checks []CheckState `json:"checks,omitempty"` // of the present attempt
 	// Replicas is how many an inference workload wants; Generation the number of
@@ -184,4 +187,10 @@ type Span struct {
 type Promise struct {
 	Workload WorkloadID
 	Tasks    int
+}
+
+// OSUser is a user of the operating system.
+type OSUser struct {
+	UID  uint32 `json:"uid"`
+	Name string `json:"name,omitempty"` // as it was then
 }

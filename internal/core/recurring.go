@@ -38,6 +38,10 @@ type Schedule struct {
 	// ByOwner says that whoever the server belongs to said what it runs: no access rule
 	// binds them.
 	ByOwner bool `json:"byOwner,omitempty"`
+	// As is whoever said what it runs, as the machine knows them, where tasks run as who
+	// submitted them; ByMachine that they came by the machine's own socket.
+	As        *OSUser `json:"as,omitempty"`
+	ByMachine bool    `json:"byMachine,omitempty"`
 	// From is the time up to which times have been seen to: the last one that had a run
 	// or was given up, or when it was made or last said other times.
 	From time.Time `json:"from"`

@@ -73,7 +73,7 @@ func Here(dataDir string) Machine {
 
 // Examine looks at everything of the machine, in the order in which a server needs it.
 func (m Machine) Examine(ctx context.Context) []Check {
-	checks := []Check{m.kernel(), m.groups(), m.engine(ctx), m.builder()}
+	checks := []Check{m.kernel(), m.groups(), m.engine(ctx), m.accounts(), m.builder()}
 	checks = append(checks, m.gpus(ctx)...)
 	checks = append(checks, m.directory(), m.disk(), m.socket(), m.shared(), m.clock(), m.files(), m.ports(), m.name(), m.lingering())
 	return checks

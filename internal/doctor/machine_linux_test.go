@@ -23,6 +23,7 @@ func machine(t *testing.T, differs files, tools map[string]string) Machine {
 		"proc/self/cgroup":                      "0::/system.slice/muster.service\n",
 		"sys/fs/cgroup/cgroup.controllers":      "cpuset cpu io memory pids\n",
 		"sys/fs/cgroup/cgroup.procs":            "",
+		"proc/self/status":                      "Name:\tmuster\nCapEff:\t000001ffffffffff\n",
 		"proc/filesystems":                      "nodev\toverlay\n",
 		"proc/driver/nvidia/version":            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31\n",
 		"sys/bus/pci/devices/0/vendor":          "0x10de\n",
@@ -57,6 +58,8 @@ func machine(t *testing.T, differs files, tools map[string]string) Machine {
 	says := map[string]string{
 		"runc":       "runc version 1.1.5",
 		"buildah":    "",
+		"getent":     "",
+		"prlimit":    "",
 		"nvidia-smi": "0, NVIDIA H100 80GB HBM3, Enabled, 0\n1, NVIDIA H100 80GB HBM3, Enabled, 0",
 	}
 	for name, text := range tools {
@@ -135,6 +138,10 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		{"no runc", nil, map[string]string{"runc": "-"}, nil, "containers", Warn, "apt-get install runc"},
 		{"runc that does not run", nil, map[string]string{"runc": "! libseccomp.so.2: cannot open"}, nil, "containers", Fail, "libseccomp"},
 		{"runc without root", nil, nil, func(m *Machine) { m.UID = 1000 }, "containers", Warn, "--as root"},
+		{"no root", nil, nil, func(m *Machine) { m.UID = 1000 }, "tasks as their users", Skip, "server install --system"},
+		{"root without rights", files{"proc/self/status": "CapEff:\t000001ffffdfff3f\n"}, nil, nil, "tasks as their users", Warn, "CAP_SETUID (to become who submitted), CAP_SETGID"},
+		{"no getent", nil, map[string]string{"getent": "-"}, nil, "tasks as their users", Warn, "LDAP"},
+		{"no prlimit", nil, map[string]string{"prlimit": "-"}, nil, "tasks as their users", Warn, "util-linux"},
 		{"no overlay", files{"proc/filesystems": "ext4\n"}, nil, nil, "containers", Warn, "modprobe overlay"},
 		{"no builder", nil, map[string]string{"buildah": "-"}, nil, "image builder", Skip, "buildah"},
 		{"no GPU", files{"proc/driver/nvidia/version": "-", "sys/bus/pci/devices/0/vendor": "0x8086", "sys/bus/pci/devices/1/vendor": "0x8086"}, map[string]string{"nvidia-smi": "-"}, nil, "GPUs", Skip, "--fake-gpus"},

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/osuser"
 	engineaccess "github.com/musterhq/muster/internal/engine/access"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/enter"
@@ -63,6 +64,9 @@ type Config struct {
 	// Hosts are names by which browsers may call the server, beside addresses and
 	// localhost.
 	Hosts []string
+	// Accounts are those of the machine, where tasks run as who submits them; nil: they
+	// do not.
+	Accounts osuser.Accounts
 	// SSO is by whom people sign in; nil: by tokens alone.
 	SSO *access.SSO
 }
@@ -92,7 +96,7 @@ func New(c Config) *Server {
 	}
 	s.guard = access.New(access.Config{
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
-		Rules: s.rules(), SSO: c.SSO,
+		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO,
 	})
 	s.mux = s.guard.NewMux()
 	s.metrics = newMetrics(s)

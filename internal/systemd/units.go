@@ -6,6 +6,8 @@ package systemd
 import (
 	"fmt"
 	"strings"
+
+	"github.com/musterhq/muster/internal/core/osuser"
 )
 
 // Names of the units.
@@ -31,6 +33,9 @@ type Unit struct {
 	User    string // of a System unit
 	Group   string // who may use the socket of a System unit beside User; "": nobody
 	Local   bool   // tasks run on this machine, as children of the server
+	// AsSubmitter says that they run as who submits them: everybody on the machine uses
+	// the socket, and the server is root with no more rights than that takes.
+	AsSubmitter bool
 }
 
 // confined is what a server that runs nothing on its own machine is refused. Tasks
@@ -59,6 +64,16 @@ SystemCallArchitectures=native
 SystemCallFilter=@system-service
 UMask=0077
 `
+
+// boundOf is the bound on what a server of root may do whose tasks run as who submits
+// them: neither it nor anything that it starts gets more.
+func boundOf() string {
+	var names []string
+	for _, c := range osuser.Capabilities {
+		names = append(names, c.Name)
+	}
+	return "CapabilityBoundingSet=" + strings.Join(names, " ") + "\n"
+}
 
 // Service is the text of the service's unit.
 func (u Unit) Service() string {
@@ -100,6 +115,9 @@ TasksMax=infinity
 		if u.Local {
 			b.WriteString("LimitMEMLOCK=infinity\n")
 		}
+		if u.AsSubmitter {
+			b.WriteString(boundOf())
+		}
 	}
 	if !u.Local {
 		b.WriteString(confined)
@@ -119,9 +137,12 @@ func (u Unit) SocketUnit() string {
 	mode := "0600"
 	if u.System {
 		fmt.Fprintf(&b, "SocketUser=%s\n", u.User)
-		if u.Group != "" {
+		switch {
+		case u.Group != "":
 			mode = "0660"
 			fmt.Fprintf(&b, "SocketGroup=%s\n", u.Group)
+		case u.AsSubmitter: // who comes is who the kernel says
+			mode = "0666"
 		}
 		b.WriteString("DirectoryMode=0755\n")
 	} else {

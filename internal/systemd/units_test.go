@@ -12,6 +12,7 @@ import (
 var units = map[string]Unit{
 	"user":         {Program: "/bin/sh", DataDir: "/home/ann/.local/share/muster", Socket: "/home/ann/.local/share/muster/muster.sock", Path: "/usr/bin:/bin", Local: true},
 	"machine":      {Program: "/bin/sh", DataDir: "/var/lib/muster", Socket: SystemSocket, Path: "/usr/bin:/bin", System: true, User: "root", Group: "root", Local: true},
+	"submitters":   {Program: "/bin/sh", Args: []string{"--tasks-as=submitter"}, DataDir: "/var/lib/muster", Socket: SystemSocket, Path: "/usr/bin:/bin", System: true, User: "root", Local: true, AsSubmitter: true},
 	"cluster only": {Program: "/bin/sh", Args: []string{"--backend=kube", "--ui-host=a b", "--registry=$HOME/%i"}, DataDir: "/srv/mu ster", Socket: SystemSocket, Path: "/usr/bin:/bin", System: true, User: "root"},
 }
 
@@ -62,6 +63,23 @@ func TestOnlyOurUnitsAreOurs(t *testing.T) {
 	}
 	if Ours("[Service]\nExecStart=/bin/muster server\n") {
 		t.Error("a unit of others is taken for ours")
+	}
+}
+
+// TestEverybodyReachesAServerOfSubmitters, unless a group is named.
+func TestEverybodyReachesAServerOfSubmitters(t *testing.T) {
+	u := units["submitters"]
+	if s := u.SocketUnit(); !strings.Contains(s, "SocketMode=0666\n") {
+		t.Errorf("its socket:\n%s", s)
+	}
+	if s := u.Service(); !strings.Contains(s, "CapabilityBoundingSet=CAP_SETUID CAP_SETGID ") || strings.Contains(s, "CAP_SYS_MODULE") || strings.Contains(s, "CAP_NET_ADMIN") {
+		t.Errorf("its service:\n%s", s)
+	}
+	if u.Group = "gpu"; !strings.Contains(u.SocketUnit(), "SocketMode=0660\n") {
+		t.Errorf("its socket, of a group:\n%s", u.SocketUnit())
+	}
+	if s := units["machine"]; strings.Contains(s.Service(), "CapabilityBoundingSet") {
+		t.Errorf("a server whose tasks are root's is bounded:\n%s", s.Service())
 	}
 }
 

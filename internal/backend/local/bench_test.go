@@ -14,14 +14,60 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/osuser"
 )
 
 // BenchmarkStartToRunning measures from the call of Start until the watch says
 // that the command runs, on an idle backend.
 func BenchmarkStartToRunning(b *testing.B) {
 	p := open(b, Options{})
+	start := startOf(b, p, nil)
+	start(0) // starts the supervisor
+	var took []time.Duration
+	for i := 1; b.Loop(); i++ {
+		took = append(took, start(i))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+	b.ReportMetric(rss(b, p), "supervisor-MiB")
+}
+
+// BenchmarkStartAsSubmitter is the same of tasks that run as who submitted them, of an
+// account with limits of resources, and as the server does, in turns: what else the
+// machine does meets all alike.
+func BenchmarkStartAsSubmitter(b *testing.B) {
+	plain, _ := asPeople(b, Options{})
+	limited, all := asPeople(b, Options{})
+	ann := all[annUID]
+	ann.Limits = []osuser.Limit{{Name: "core", Soft: new(uint64)}}
+	all[annUID] = ann
+	as := &core.OSUser{UID: annUID}
+	ways := []struct {
+		name  string
+		start func(int) time.Duration
+		took  []time.Duration
+	}{{name: "server", start: startOf(b, open(b, Options{}), nil)}, {name: "submitter", start: startOf(b, plain, as)}, {name: "limits", start: startOf(b, limited, as)}}
+	for i := 0; b.Loop(); i++ {
+		for w := range ways {
+			d := ways[w].start(i)
+			if i > 0 { // the first starts the supervisor
+				ways[w].took = append(ways[w].took, d)
+			}
+		}
+	}
+	for _, w := range ways {
+		slices.Sort(w.took)
+		b.ReportMetric(float64(w.took[len(w.took)/10].Microseconds()), w.name+"-p10-µs")
+		b.ReportMetric(float64(w.took[len(w.took)/2].Microseconds()), w.name+"-p50-µs")
+	}
+}
+
+// startOf starts a task, ends and forgets it, and returns how long it took until it
+// was seen to run.
+func startOf(b *testing.B, p *Backend, as *core.OSUser) func(i int) time.Duration {
 	ctx, cancel := context.WithCancel(b.Context())
-	defer cancel()
+	b.Cleanup(cancel)
 	seen := make(chan backend.Observation, 1024)
 	go func() {
 		_ = p.Watch(ctx, func(all []backend.Observation) {
@@ -37,28 +83,19 @@ func BenchmarkStartToRunning(b *testing.B) {
 			}
 		}
 	}
-	var took []time.Duration
-	run := func(i int) {
-		a := backend.Assignment{ID: core.TaskID{Workload: "bench", Index: i}, Argv: []string{"/bin/sleep", "1000"}}
+	return func(i int) time.Duration {
+		a := backend.Assignment{ID: core.TaskID{Workload: "bench", Index: i}, Argv: []string{"/bin/sleep", "1000"}, As: as}
 		begun := time.Now()
 		if err := p.Start(ctx, []backend.Assignment{a}); err != nil {
 			b.Fatal(err)
 		}
 		await(a.ID, func(s core.TaskState) bool { return s == core.TaskRunning })
-		took = append(took, time.Since(begun))
+		took := time.Since(begun)
 		_ = p.Stop(ctx, []core.TaskID{a.ID}, 0)
 		await(a.ID, core.TaskState.Ended)
 		_ = p.Forget(ctx, []core.TaskID{a.ID})
+		return took
 	}
-	run(0) // starts the supervisor
-	took = nil
-	for i := 1; b.Loop(); i++ {
-		run(i)
-	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
-	b.ReportMetric(rss(b, p), "supervisor-MiB")
 }
 
 // BenchmarkTrue runs `true` to its observed end and forgets it, 8 at a time.

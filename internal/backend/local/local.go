@@ -109,18 +109,16 @@ func (p *Backend) Start(ctx context.Context, tasks []backend.Assignment) error {
 	if len(tasks) == 0 {
 		return nil
 	}
-	base := baseEnv(os.Environ())
-	var jobs []protocol.Job
-	var boxed []backend.Assignment
+	var plain, boxed []backend.Assignment
 	for _, a := range tasks {
 		if a.Image != "" {
 			boxed = append(boxed, a)
 			continue
 		}
-		a.Env = append(base[:len(base):len(base)], a.Env...)
-		jobs = append(jobs, protocol.Job{Assignment: a})
+		plain = append(plain, a)
 	}
-	var errs []error
+	jobs, err := p.jobs(plain)
+	errs := []error{err}
 	if len(boxed) > 0 {
 		errs = append(errs, p.prepare(ctx, boxed))
 	}

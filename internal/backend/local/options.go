@@ -45,6 +45,7 @@ type Options struct {
 	FakeGPUs   int           // pretend to have this many GPUs instead of looking for real ones
 	Linger     time.Duration // how long a supervisor without tasks and clients stays; default 5 s
 
+	As          *AsSubmitter  // nil: tasks run as the user of the server, or as their documents say
 	Images      Images        // where container images come from; nil: containers are refused
 	Engine      string        // the OCI runtime; default: runc in PATH
 	PullBackoff time.Duration // wait before the second pull of an image, doubling up to 30 times as much; default 10 s

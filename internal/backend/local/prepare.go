@@ -198,7 +198,10 @@ func (p *Backend) handOver(ctx context.Context, prep *preparation, b protocol.Co
 	q.mu.Unlock()
 	a := prep.a
 	a.Credentials = nil
-	_, err := p.call(ctx, protocol.Request{Op: protocol.OpStart, Tasks: []protocol.Job{{Assignment: a, Container: &b}}}, true)
+	job, err := p.job(a, &b)
+	if err == nil {
+		_, err = p.call(ctx, protocol.Request{Op: protocol.OpStart, Tasks: []protocol.Job{job}}, true)
+	}
 	q.mu.Lock()
 	prep.handing = false
 	stop := prep.stop

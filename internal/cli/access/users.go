@@ -120,6 +120,7 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 				{Title: "LET IN", Cell: func(u api.User) string { return map[bool]string{true: "no", false: "yes"}[u.Disabled] }},
 				{Title: "GROUPS", Cell: func(u api.User) string { return printers.OrDash(strings.Join(groupsOf(u), ", ")) }},
 				{Title: "SSO", Cell: func(u api.User) string { return map[bool]string{true: "yes", false: "-"}[u.Account != nil] }},
+				{Title: "OS USER", Cell: func(u api.User) string { return printers.OrDash(u.OSUser) }},
 				{Title: "AGE", Cell: func(u api.User) string { return s.Moments(t).Ago(session.TimeOf(u.CreatedAt)) }},
 				{Title: "NOTE", Cell: func(u api.User) string { return printers.OrDash(u.Note) }},
 			}})
@@ -129,6 +130,7 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 	var groups []string
 	var note string
 	var sso bool
+	var osUser string
 	create := &cobra.Command{
 		Use: "create NAME [flags]", Short: "Make a " + word, Long: userLong[kind], Example: "  muster " + kind + " create " + example + " --group vision", Args: session.OneName(word),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -136,7 +138,7 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			u, err := c.Access.CreateUser(cmd.Context(), kind, api.NewUser{Name: args[0], Groups: groups, Note: note, SSO: sso})
+			u, err := c.Access.CreateUser(cmd.Context(), kind, api.NewUser{Name: args[0], Groups: groups, Note: note, SSO: sso, OSUser: osUser})
 			return changed(s, word, u, err, "made")
 		},
 	}
@@ -155,14 +157,19 @@ func NewUsers(s *session.Session, kind string) *cobra.Command {
 			if cmd.Flags().Changed("sso") {
 				change.SSO = &sso
 			}
+			if cmd.Flags().Changed("os-user") {
+				change.OSUser = &osUser
+			}
 			if change == (api.UserChange{}) {
-				return session.UsageError("nothing is to change", "name --group, --note or --sso")
+				return session.UsageError("nothing is to change", "name --group, --note, --os-user or --sso")
 			}
 			return change1(cmd.Context(), s, kind, word, args[0], change, "changed")
 		},
 	}
 	update.Flags().StringSliceVar(&groups, "group", nil, "all groups that it is in; '': none")
 	update.Flags().StringVarP(&note, "note", "m", "", "who or what it is")
+	create.Flags().StringVar(&osUser, "os-user", "", "account of the server's machine that its tasks run as, where tasks run as who submits them")
+	update.Flags().StringVar(&osUser, "os-user", "", "account of the server's machine that its tasks run as; '': none")
 	if kind == client.KindUser {
 		create.Flags().BoolVar(&sso, "sso", false, "the first whom the identity provider calls by this name is let in as this user")
 		update.Flags().BoolVar(&sso, "sso", false, "the next whom the identity provider calls by this name is let in as this user, and no account that was before; =false: nobody is")

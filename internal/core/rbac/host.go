@@ -8,9 +8,16 @@ import (
 )
 
 // ReachesHost is by which field a document reaches beyond its own container; empty:
-// by none.
-func ReachesHost(doc *spec.Document) (field, what string) {
+// by none. Where its tasks run as who submits it (own), they reach what that user can
+// anyway; what the server itself does with a document, it does with its own rights.
+func ReachesHost(doc *spec.Document, own bool) (field, what string) {
 	switch {
+	case own && doc.Build != nil:
+		return "build", "images are built with the rights of the server's user"
+	case own && doc.Publish != nil:
+		return "publish", "what is published is read with the rights of the server's user"
+	case own:
+		return "", ""
 	case doc.Image == "" && doc.Build == nil:
 		return "image", "without one the command is a process of the server's user, who may do everything here"
 	case doc.Build != nil && doc.Build.Code != "":

@@ -10,7 +10,12 @@ import (
 const (
 	SystemAdministrator = "system-administrator"
 	ProjectLead         = "project-lead"
+	MachineUser         = "machine-user"
 )
+
+// MachineGroup is the group of all who come by the socket of a machine-wide server whose
+// tasks run as who submits them. No identity provider can put anybody into it.
+const MachineGroup = "@machine"
 
 // all allows verbs on every one of some nouns.
 func all(verbs []string, nouns ...string) []core.Permission {
@@ -85,6 +90,10 @@ var predefined = []core.Role{
 	{
 		Name: "ml-engineer", Description: "Inference services in scope",
 		Permissions: slices.Concat(surroundings(), all(read, Departments), all(crud, Inferences), own([]string{Exec}, Inferences)),
+	},
+	{
+		Name: MachineUser, Description: "Own workloads, of assets that there are; sees no others. What all users of a machine have, where tasks run as who submits them",
+		Permissions: slices.Concat(surroundings(), own([]string{Create, Read, Update, Delete, Exec}, Workloads)),
 	},
 	{Name: "viewer", Description: "Sees everything in scope, and changes nothing", Permissions: content()},
 	administrator("environment-administrator", "Environments", Environments),

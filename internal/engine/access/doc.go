@@ -94,6 +94,9 @@ type UserEdit struct {
 	// SSO says whether they sign in by an identity provider: true binds the next whom
 	// it calls by this name, false binds nobody.
 	SSO *bool
+	// OSUser is the account of the machine that tasks of theirs run as; "": none. Only
+	// the server's owner says so: it is to give away that account.
+	OSUser *string
 	// Reserved are names that nobody can be given: those of the server's owner.
 	Reserved []string
 }
@@ -139,6 +142,12 @@ func EditUser(r UserEdit) draft.Command[core.User] {
 		if r.Disabled != nil {
 			u.Disabled = *r.Disabled
 		}
+		if r.OSUser != nil {
+			if err := checkOSUser(*r.OSUser); err != nil {
+				return u, err
+			}
+			u.OSUser = *r.OSUser
+		}
 		if r.SSO != nil {
 			if err := r.account(tx, &u); err != nil {
 				return u, err
@@ -146,6 +155,38 @@ func EditUser(r UserEdit) draft.Command[core.User] {
 		}
 		draft.Put(&tx.Access.Users, u.Name, &u)
 		return u, nil
+	}
+}
+
+// checkOSUser refuses what is no name of an account; whether there is one is seen when a
+// task is to run as it.
+func checkOSUser(name string) error {
+	if name == "" {
+		return nil
+	}
+	return checkName("osUser", name)
+}
+
+// OpenToMachine turns access control on, and gives all users of the machine what is
+// their own, on a server whose tasks run as who submits them. Where it is on already
+// it changes nothing: an administrator has decided. It reports whether it did.
+func OpenToMachine(by string) draft.Command[bool] {
+	return func(tx *draft.Tx) (bool, error) {
+		if tx.Rights().Control().Enabled {
+			return false, nil
+		}
+		if _, err := Switch(true, by)(tx); err != nil {
+			return false, err
+		}
+		all := core.Subject{Kind: core.SubjectGroup, Name: rbac.MachineGroup}
+		for _, r := range tx.Rights().Rules() {
+			if r.Subject == all {
+				return true, nil
+			}
+		}
+		made := core.AccessRule{ID: string(tx.State.D.NewID(tx.Now)), Subject: all, Role: rbac.MachineUser, Scope: core.SystemScope, CreatedAt: tx.Now, CreatedBy: by}
+		draft.Put(&tx.Access.Rules, made.ID, &made)
+		return true, nil
 	}
 }
 

@@ -34,6 +34,9 @@ func CreateToken(c rbac.Caller, t core.Token, life time.Duration) draft.Command[
 			return t, invalid("user", fmt.Sprintf("%s %q is disabled", kindWord(u.Kind), u.Name), fmt.Sprintf("muster %s enable %s first", u.Kind, u.Name))
 		}
 		if u.Name != c.Name && !c.Owner {
+			if u.OSUser != "" {
+				return t, forbidden(fmt.Sprintf("tasks of %s run as %s of the server's machine: only they, and the server's owner, make tokens for %s", u.Name, u.OSUser, u.Name), "ask them, or root of that machine")
+			}
 			if missing, scope := rights.Exceeds(c, u.Name); missing != nil {
 				return t, forbidden(fmt.Sprintf("%s may %s in %s, and %s may not: nobody gives what they do not have", u.Name, missing, rbac.ScopeWord(scope), c.Name), "ask an administrator")
 			}

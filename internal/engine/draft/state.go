@@ -43,6 +43,8 @@ type Deps struct {
 	Clusters []string
 	// Secrets opens what workloads refer to; nil: there are none.
 	Secrets launch.Keyring
+	// AsSubmitter says that tasks run as who submitted them.
+	AsSubmitter bool
 	// Mail says whether notifications can be sent as mail. Deliver is called
 	// after a commit that has something to send, and must not wait; nil: what
 	// there is to send stays in the store.

@@ -56,7 +56,7 @@ func (from *Server) Assignment(w *core.Workload, t *core.Task, tasks map[int]*co
 		Workdir: s.Workdir,
 		Env:     append(given, environment(w, t, g)...), // the document has the last word
 		CPU:     r.CPU.Milli(), Memory: r.Memory.Units(), SHM: r.SHM.Units(),
-		TTY: s.TTY, Stdin: s.Stdin, Grace: s.GracePeriod.Std(),
+		TTY: s.TTY, Stdin: s.Stdin, Grace: s.GracePeriod.Std(), As: w.As,
 		About: backend.About{
 			Project: w.Project, Name: w.Name, Kind: w.Kind, Role: t.Role, User: w.User,
 			Labels: s.Labels, Annotations: s.Annotations, Tolerations: s.Tolerations,
@@ -189,7 +189,7 @@ func modelMount(a *backend.Assignment, w *core.Workload, base string) {
 	}
 	dir := ModelDir(w, base)
 	if strings.HasPrefix(dir, base) {
-		a.Mounts = append(a.Mounts, backend.Mount{Source: dir, Target: inImage(w, w.Spec.Publish.Model), Create: true})
+		a.Mounts = append(a.Mounts, backend.Mount{Source: dir, Target: inImage(w, w.Spec.Publish.Model), Create: true, Own: true})
 	}
 }
 

@@ -2,6 +2,7 @@ package recurring
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/rbac"
@@ -36,7 +37,7 @@ func rightsOf(tx *draft.Tx, t *core.Template, doc *spec.Document) error {
 	if err := allowed(tx, t, rbac.Create, rbac.NounOf(doc.Kind)); err != nil {
 		return err
 	}
-	if field, what := rbac.ReachesHost(doc); field != "" {
+	if field, what := rbac.ReachesHost(doc, tx.State.D.AsSubmitter); field != "" {
 		if err := allowed(tx, t, rbac.Create, rbac.HostAccess); err != nil {
 			err.(*draft.Error).Message = field + ": " + what + "; " + err.(*draft.Error).Message
 			return err
@@ -52,6 +53,12 @@ func allowed(tx *draft.Tx, t *core.Template, verb, noun string) error {
 		return nil
 	}
 	c, ok := rights.Known(t.User)
+	if s := t.Schedule; tx.State.D.AsSubmitter && s.ByMachine {
+		if _, onRecord := rights.User(t.User); !onRecord {
+			c, ok = rbac.Caller{Name: t.User, Kind: core.SubjectUser}, true
+		}
+		c.Groups = slices.Concat(c.Groups, []string{rbac.MachineGroup})
+	}
 	if !ok {
 		return &draft.Error{Code: draft.CodeForbidden, Message: fmt.Sprintf("%s, whose schedule it is, is no user any more, or disabled", t.User), Hint: "somebody who may submit here makes it theirs by giving it another document, or deletes it"}
 	}

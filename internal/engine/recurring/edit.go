@@ -92,7 +92,7 @@ func Put(e Edit) draft.Command[State] {
 			}
 			t.Versions = was.Versions
 			if was.Last().Document == string(text) {
-				t.User, s.ByOwner = was.User, old.ByOwner
+				t.User, s.ByOwner, s.As, s.ByMachine = was.User, old.ByOwner, old.As, old.ByMachine
 			}
 		}
 		t.Revise(string(text), e.User, tx.Now, 1)
@@ -172,7 +172,7 @@ func runnable(doc *spec.Document, project core.ProjectID) error {
 
 // refusals are why a run would be refused if it were started now.
 func refusals(tx *draft.Tx, t *core.Template, doc *spec.Document) []string {
-	_, err := submission.Submit(submission.Submission{Doc: doc, User: t.User, Actor: actor(t), DryRun: true})(tx)
+	_, err := submission.Submit(submission.Submission{Doc: doc, User: t.User, As: asOf(tx, t), Actor: actor(t), DryRun: true})(tx)
 	if err == nil {
 		return nil
 	}

@@ -203,11 +203,20 @@ func (r *round) run(a recur.Answer, running int) error {
 // submit makes a workload of a document that has its name, as the schedule's owner.
 func (r *round) submit(doc *spec.Document, by string) (*core.Workload, error) {
 	doc.Labels = with(doc.Labels, core.LabelSchedule, r.t.Name)
-	made, err := submission.Submit(submission.Submission{Doc: doc, User: r.t.User, Actor: by})(r.tx)
+	made, err := submission.Submit(submission.Submission{Doc: doc, User: r.t.User, As: asOf(r.tx, &r.t), Actor: by})(r.tx)
 	if err != nil {
 		return nil, err
 	}
 	return made.Workload, nil
+}
+
+// asOf is who a schedule's runs are of, as the machine knows them; nil: tasks do not run
+// as who submits them.
+func asOf(tx *draft.Tx, t *core.Template) *core.OSUser {
+	if !tx.State.D.AsSubmitter {
+		return nil
+	}
+	return t.Schedule.As
 }
 
 // replace stops the runs that have not ended.

@@ -70,7 +70,7 @@ func deploy(tx *draft.Tx, w *core.Workload, serve *spec.Document) (*core.Workloa
 	if old, err := tx.Find(ref); err == nil && !old.W.Phase.End() {
 		return Update(UpdateRequest{Ref: ref, Doc: serve, Actor: actorPublisher})(tx)
 	}
-	made, err := Submit(Submission{Doc: serve, User: w.User, Actor: actorPublisher})(tx)
+	made, err := Submit(Submission{Doc: serve, User: w.User, As: w.As, Actor: actorPublisher})(tx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 type Submission struct {
 	Doc   *spec.Document // with defaults, validated
 	User  string
+	As    *core.OSUser // who submits, as the machine knows them; nil: tasks do not run as who submits them
 	Actor string
 	// Key makes repeating the submission harmless; Hash tells whether the
 	// repetition is of the same document. Empty Key: none.
@@ -139,6 +140,7 @@ func acceptable(tx *draft.Tx, s Submission) (*spec.Document, error) {
 // submit begins a workload of a document that is acceptable.
 func submit(tx *draft.Tx, s Submission, doc *spec.Document) (*Submitted, error) {
 	w := tx.Make(doc, s.User)
+	w.As = s.As
 	if s.DryRun {
 		return &Submitted{Workload: w}, nil
 	}

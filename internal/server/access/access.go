@@ -21,6 +21,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/osuser"
 	"github.com/musterhq/muster/internal/core/rbac"
 	use "github.com/musterhq/muster/internal/engine/access"
 	"github.com/musterhq/muster/internal/server/problem"
@@ -42,7 +43,8 @@ type Guard struct {
 	uid      int // whose the server is
 	failures failures
 	uses     uses
-	sso      *sso // nil: nobody signs in by an identity provider
+	accounts osuser.Accounts // nil: tasks do not run as who submits them
+	sso      *sso            // nil: nobody signs in by an identity provider
 }
 
 // Rules are what access control asks of the control plane; without Rights there is
@@ -73,13 +75,14 @@ type Config struct {
 	Clock      func() time.Time
 	Log        *slog.Logger
 	Rules      Rules
-	SSO        *SSO // nil: nobody signs in by an identity provider
+	Accounts   osuser.Accounts // of the machine, where tasks run as who submits them; nil: they do not
+	SSO        *SSO            // nil: nobody signs in by an identity provider
 }
 
 // New returns a guard.
 func New(c Config) *Guard {
 	g := &Guard{version: c.Version, token: c.Token, tasks: c.TaskSocket, mac: c.MAC, address: c.Address, hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
-		clock: c.Clock, log: c.Log, rules: c.Rules, uid: os.Geteuid()}
+		clock: c.Clock, log: c.Log, rules: c.Rules, uid: os.Geteuid(), accounts: c.Accounts}
 	g.sessions = newSessions(c.MAC, c.Token, c.Clock, newLoggedOut(c.LoggedOut, c.Log, c.Clock))
 	if c.SSO != nil && c.MAC != nil {
 		g.sso = newSSO(*c.SSO, c.MAC, c.Clock)

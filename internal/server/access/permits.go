@@ -19,7 +19,7 @@ func MaySubmit(ctx context.Context, doc *spec.Document) error {
 	if err := May(ctx, rbac.Create, rbac.NounOf(doc.Kind), project, User(ctx)); err != nil {
 		return err
 	}
-	field, what := rbac.ReachesHost(doc)
+	field, what := rbac.ReachesHost(doc, subjectOf(ctx).guard.AsSubmitter())
 	if field == "" {
 		return nil
 	}

@@ -56,22 +56,31 @@ type identity struct {
 	user  string
 	token string
 	owner bool
+	uid   int // of the machine, of who came by its socket and is no owner; 0: another
 }
 
 // String is what a cookie says.
 func (i identity) String() string {
-	if i.token == "" && !i.owner {
+	if i.token == "" && !i.owner && i.uid == 0 {
 		return i.user
 	}
-	return i.user + "\n" + i.token + "\n" + strconv.FormatBool(i.owner)
+	text := i.user + "\n" + i.token + "\n" + strconv.FormatBool(i.owner)
+	if i.uid > 0 {
+		text += "\n" + strconv.Itoa(i.uid)
+	}
+	return text
 }
 
 func identityOf(text string) identity {
 	f := strings.Split(text, "\n")
-	if len(f) != 3 {
+	if len(f) != 3 && len(f) != 4 {
 		return identity{user: text}
 	}
-	return identity{f[0], f[1], f[2] == "true"}
+	who := identity{user: f[0], token: f[1], owner: f[2] == "true"}
+	if len(f) == 4 {
+		who.uid, _ = strconv.Atoi(f[3]) // as it was signed
+	}
+	return who
 }
 
 // visit is a session whose cookie a request has shown.
@@ -256,7 +265,10 @@ func (s *Guard) invite(ctx context.Context, _ *struct{}) (*struct{ Body api.Logi
 	}
 	who := identity{user: User(ctx)}
 	if sub := subjectOf(ctx); sub != nil {
-		who = identity{sub.name, sub.token, sub.owner}
+		who = identity{user: sub.name, token: sub.token, owner: sub.owner}
+		if sub.socket && !sub.owner && s.accounts != nil {
+			who.uid = sub.uid
+		}
 	} else if p, ok := ctx.Value(peerKey{}).(peer); ok && p.unix {
 		who.owner = s.owns(p)
 	}

@@ -32,7 +32,11 @@ func hashOf(token string) string {
 }
 
 // enforced reports whether access control is on.
-func (s *Guard) enforced() bool { return s.rules.Rights != nil && s.rules.Rights().Enabled() }
+func (s *Guard) enforced() bool {
+	// Where tasks run as who submits them, access control is on before it has been
+	// turned on: until then only the server's owner may do anything.
+	return s.rules.Rights != nil && (s.accounts != nil || s.rules.Rights().Enabled())
+}
 
 // owns reports whether a peer is whom the server belongs to: its user, and root.
 func (s *Guard) owns(p peer) bool { return p.unix && p.uid >= 0 && (p.uid == s.uid || p.uid == 0) }
@@ -77,8 +81,11 @@ func (s *Guard) subject(r *http.Request, v *visit) (*subject, *api.Problem) {
 		if sub.name, sub.token, sub.owner = v.user, v.token, v.owner; v.token != "" {
 			s.uses.note(s, v.token, s.clock())
 		}
+		if v.uid > 0 && s.accounts != nil {
+			sub.socket, sub.uid = true, v.uid
+		}
 	case p.unix && p.uid >= 0:
-		sub.name, sub.socket, sub.owner = userName(p.uid), true, s.owns(p)
+		sub.name, sub.socket, sub.uid, sub.owner = s.nameOf(p.uid), true, p.uid, s.owns(p)
 		if u, ok := s.rules.Rights().User(sub.name); ok && u.Kind != core.SubjectUser && !sub.owner {
 			return nil, problem.New(http.StatusForbidden, "forbidden", sub.name+" is the name of a service account here, and not of a user", "an administrator has to give the service account another name")
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/osuser"
 	use "github.com/musterhq/muster/internal/engine/access"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server/problem"
@@ -261,7 +262,7 @@ func (s *Guard) enter(ctx context.Context, in api.SignInAnswer, browser bool) (t
 		}
 		return t, "", false, p
 	}
-	o, r := sub.origin, use.SignIn{Profile: who, Browser: browser, Life: s.sso.Session, Reserved: s.OwnerNames(), Local: local}
+	o, r := sub.origin, use.SignIn{Profile: who, Browser: browser, Life: s.sso.Session, Reserved: s.OwnerNames(), Local: s.local}
 	name := who.Name
 	if u, ok := s.rules.Rights().Account(who.Provider, who.Subject); ok {
 		name = u.Name
@@ -279,6 +280,15 @@ func (s *Guard) enter(ctx context.Context, in api.SignInAnswer, browser bool) (t
 		return t, "", false, p
 	}
 	return t, text, false, nil
+}
+
+// local reports whether a name is that of an account of this machine.
+func (s *Guard) local(name string) bool {
+	if s.accounts == nil {
+		return local(name)
+	}
+	_, err := s.accounts.ByName(name)
+	return !errors.Is(err, osuser.ErrNone) // where nobody can say, it may be
 }
 
 // local reports whether a name is that of an account of this machine.

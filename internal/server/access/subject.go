@@ -21,6 +21,7 @@ type subject struct {
 	name   string
 	token  string // id of the token that was shown
 	socket bool
+	uid    int // of the machine, where it came by the socket, be it in a browser that was let in there
 	owner  bool
 	origin draft.Origin
 }
@@ -50,10 +51,10 @@ func (s *subject) caller() (rbac.Caller, bool) {
 	}
 	c, ok := rights.Known(s.name)
 	if ok {
-		return c, true
+		return s.ofMachine(c), true
 	}
 	_, disabled := rights.User(s.name)
-	return rbac.Caller{Name: s.name, Kind: core.SubjectUser}, !disabled && s.socket
+	return s.ofMachine(rbac.Caller{Name: s.name, Kind: core.SubjectUser}), !disabled && s.socket
 }
 
 // Asker is who asks as rules know them, and what the rules are; false: access control

@@ -77,6 +77,9 @@ func (s *routes) entry(r *http.Request) (backend.Enterer, core.TaskID, error) {
 	if err != nil {
 		return nil, core.TaskID{}, err
 	}
+	if err := access.ActsAs(r.Context(), w, "enter them"); err != nil {
+		return nil, core.TaskID{}, err
+	}
 	index := -1
 	if text := r.URL.Query().Get("task"); text != "" {
 		if index, err = strconv.Atoi(text); err != nil || index < 0 {

@@ -64,6 +64,9 @@ func (s *routes) controlRoutes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "set-access-control", Method: http.MethodPut, Path: "/v1/access", Summary: "Turn access control on or off; the owner of the server may do everything whichever it is", Tags: tags,
 	}, func(ctx context.Context, in *struct{ Body api.AccessSwitch }) (*controlOutput, error) {
+		if !in.Body.Enabled && s.guard.AsSubmitter() {
+			return nil, problem.New(http.StatusConflict, "conflict", "tasks of this server run as who submits them: without access control everybody could run commands as anybody", "start the server without --tasks-as submitter first")
+		}
 		now, err := control.Do(ctx, s.Control, use.Switch(in.Body.Enabled, access.User(ctx)))
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
@@ -187,6 +190,11 @@ func (s *routes) userRoutes(kind core.SubjectKind, path string) {
 		if in.Body.SSO {
 			e.SSO = &in.Body.SSO
 		}
+		if in.Body.OSUser != "" {
+			if e.OSUser = &in.Body.OSUser; !access.Owns(ctx) {
+				return nil, notYours()
+			}
+		}
 		return edit(ctx, e, http.StatusCreated)
 	})
 	huma.Register(s.api, huma.Operation{
@@ -208,17 +216,28 @@ func (s *routes) userRoutes(kind core.SubjectKind, path string) {
 		}
 		// So does who binds a user to another account.
 		if in.Body.SSO != nil && *in.Body.SSO && !c.Owner && in.Name != c.Name {
+			if u, _ := rights.User(in.Name); u.OSUser != "" {
+				return nil, notYours()
+			}
 			if missing, scope := rights.Exceeds(c, in.Name); missing != nil {
 				return nil, problem.New(http.StatusForbidden, "forbidden", in.Name+" may "+missing.String()+" in "+rbac.ScopeWord(scope)+", and "+c.Name+" may not: nobody gives what they do not have", "ask an administrator")
 			}
 		}
-		return edit(ctx, use.UserEdit{Name: in.Name, Groups: in.Body.Groups, Disabled: in.Body.Disabled, Note: in.Body.Note, SSO: in.Body.SSO}, http.StatusOK)
+		if in.Body.OSUser != nil && !access.Owns(ctx) {
+			return nil, notYours()
+		}
+		return edit(ctx, use.UserEdit{Name: in.Name, Groups: in.Body.Groups, Disabled: in.Body.Disabled, Note: in.Body.Note, SSO: in.Body.SSO, OSUser: in.Body.OSUser}, http.StatusOK)
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-" + id, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Forget a " + word + ", with its tokens and access rules; its workloads stay", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *request.RecordName) (*struct{}, error) {
 		return nil, problem.OrNil(s.Log, s.Control.Apply(ctx, use.DeleteUser(kind, in.Name)))
 	})
+}
+
+// notYours refuses to give away an account of the machine.
+func notYours() error {
+	return problem.New(http.StatusForbidden, "forbidden", "osUser: only the owner of the server says as whom of its machine somebody's tasks run", "ask root of that machine")
 }
 
 type roleOutput struct {

@@ -199,6 +199,10 @@ func (s *routes) putSchedule(ctx context.Context, name ScheduleName, in api.Sche
 		return none, err
 	}
 	e.Project, e.Name, e.User, e.Owner, e.Must, e.DryRun = core.ProjectID(name.Project), name.Name, access.User(ctx), access.Owns(ctx), must, true
+	if e.As, err = access.OSUser(ctx); err != nil {
+		return none, err
+	}
+	e.ByMachine = access.ByMachine(ctx)
 	x, err := control.Do(ctx, s.Control, recurring.Put(e))
 	if err != nil {
 		return none, err

@@ -21,7 +21,7 @@ func AccessControl(c core.AccessControl) api.AccessControl {
 
 // User is the API's form of a user or service account.
 func User(u core.User) api.User {
-	out := api.User{Name: u.Name, Kind: string(u.Kind), Groups: u.Groups, Disabled: u.Disabled, Note: u.Note, CreatedAt: api.Time(u.CreatedAt), CreatedBy: u.CreatedBy}
+	out := api.User{Name: u.Name, Kind: string(u.Kind), Groups: u.Groups, Disabled: u.Disabled, Note: u.Note, OSUser: u.OSUser, CreatedAt: api.Time(u.CreatedAt), CreatedBy: u.CreatedBy}
 	if a := u.Account; a != nil {
 		out.Account = &api.Account{Provider: a.Provider, Subject: a.Subject, Groups: a.Groups, SeenAt: At(a.SeenAt)}
 	}

@@ -175,7 +175,7 @@ func (s *routes) update(ctx context.Context, name *request.Named, body []byte) (
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
-	if err := access.MaySubmit(ctx, doc); err != nil {
+	if err := s.maySay(ctx, name, doc); err != nil {
 		return nil, err
 	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
@@ -192,7 +192,7 @@ func (s *routes) revised(ctx context.Context, name *request.Named, body []byte, 
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
-	if err := access.MaySubmit(ctx, doc); err != nil {
+	if err := s.maySay(ctx, name, doc); err != nil {
 		return nil, err
 	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
@@ -246,4 +246,17 @@ func (s *routes) describe(id, path, summary string, body reflect.Type) {
 		})
 	}
 	s.api.OpenAPI().AddOperation(op)
+}
+
+// maySay refuses who may not have a workload run another document: whose tasks run as
+// who submitted them runs it as that user.
+func (s *routes) maySay(ctx context.Context, name *request.Named, doc *spec.Document) error {
+	if err := access.MaySubmit(ctx, doc); err != nil {
+		return err
+	}
+	w, err := s.Find(ctx, name.Project, name.Name)
+	if err != nil {
+		return err
+	}
+	return access.ActsAs(ctx, w, "say what it runs")
 }

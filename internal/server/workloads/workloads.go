@@ -212,7 +212,11 @@ func (s *routes) submission(ctx context.Context, project, key string, body []byt
 	if err := access.MaySubmit(ctx, doc); err != nil {
 		return submission.Submission{}, err
 	}
-	sub := submission.Submission{Doc: doc, User: access.User(ctx), Actor: access.Actor(ctx), Key: key}
+	as, err := access.OSUser(ctx)
+	if err != nil {
+		return submission.Submission{}, err
+	}
+	sub := submission.Submission{Doc: doc, User: access.User(ctx), As: as, Actor: access.Actor(ctx), Key: key}
 	if key != "" {
 		if beside != (spec.Assets{}) { // which are a part of what is asked for
 			body = fmt.Appendf(bytes.Clone(body), "\n%+v", beside)

@@ -1068,6 +1068,8 @@ export interface NewUser {
   groups?: string[]
   name: string
   note?: string
+  /** Account of the server's machine that their tasks run as; only the server's owner says so */
+  osUser?: string
   /** The first whom the identity provider calls by this name is let in as this user */
   sso?: boolean
 }
@@ -2396,12 +2398,16 @@ export interface User {
   kind: "user" | "service-account"
   name: string
   note?: string
+  /** Account of the server's machine that their tasks run as, where tasks run as who submits them */
+  osUser?: string
 }
 
 export interface UserChange {
   disabled?: boolean
   groups?: string[]
   note?: string
+  /** Account of the server's machine that their tasks run as; '': none. Only the server's owner says so */
+  osUser?: string
   /** true: the next whom the identity provider calls by this name is let in as this user, and no account that was before; false: nobody is. Sessions end */
   sso?: boolean
 }

@@ -33,6 +33,10 @@ const (
 type Bind struct {
 	Source, Target string // absolute
 	ReadOnly       bool
+	// Foreign is what a user has named, who is not the engine's: neither devices nor
+	// set-uid programs in it are more than files, and it is mounted after everything
+	// else (AddForeign), so that the engine makes no place for anything in it.
+	Foreign bool
 }
 
 // Memory is a directory in memory.
@@ -69,6 +73,10 @@ type Input struct {
 
 	Capabilities []string // that the engine itself has: more it cannot give
 	OpenFiles    uint64   // hard limit that the engine has itself
+	// Limits are further ones, or others, by their names in POSIXRlimit. OOMScore is how
+	// much sooner than others it is ended where memory is short; nil: as the engine.
+	Limits   []specs.POSIXRlimit
+	OOMScore *int
 }
 
 // granted are the capabilities that programs in containers can count on with
@@ -114,15 +122,18 @@ func Process(in Input) *specs.Process {
 	if in.User.UID == 0 { // as execve would do it for the other users
 		set.Effective, set.Permitted = caps, caps
 	}
+	limits := []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Soft: min(openFiles, in.OpenFiles), Hard: in.OpenFiles}}
+	for _, l := range in.Limits {
+		limits = append(slices.DeleteFunc(limits, func(o specs.POSIXRlimit) bool { return o.Type == l.Type }), l)
+	}
 	return &specs.Process{
 		Terminal: in.Terminal,
 		User:     specs.User{UID: in.User.UID, GID: in.User.GID, AdditionalGids: in.User.Groups},
 		Args:     in.Argv, Env: in.Env, Cwd: in.Dir,
 		Capabilities:    set,
 		NoNewPrivileges: true,
-		Rlimits: []specs.POSIXRlimit{
-			{Type: "RLIMIT_NOFILE", Soft: min(openFiles, in.OpenFiles), Hard: in.OpenFiles},
-		},
+		Rlimits:         limits,
+		OOMScoreAdj:     in.OOMScore,
 	}
 }
 
@@ -185,11 +196,9 @@ func mounts(in Input) []specs.Mount {
 		own[m.Target] = specs.Mount{Destination: m.Target, Type: "tmpfs", Source: "tmpfs", Options: o}
 	}
 	for _, b := range in.Binds {
-		o := []string{"rbind", "rprivate"}
-		if b.ReadOnly {
-			o = append(o, "ro")
+		if !b.Foreign {
+			own[b.Target] = bind(b)
 		}
-		own[b.Target] = specs.Mount{Destination: b.Target, Type: "bind", Source: b.Source, Options: o}
 	}
 	for _, target := range slices.Sorted(maps.Keys(own)) {
 		// A choice of the user's for /dev/shm and its like replaces ours.
@@ -197,6 +206,26 @@ func mounts(in Input) []specs.Mount {
 		all = append(all, own[target])
 	}
 	return all
+}
+
+func bind(b Bind) specs.Mount {
+	o := []string{"rbind", "rprivate"}
+	if b.ReadOnly {
+		o = append(o, "ro")
+	}
+	if b.Foreign {
+		o = append(o, "nosuid", "nodev")
+	}
+	return specs.Mount{Destination: b.Target, Type: "bind", Source: b.Source, Options: o}
+}
+
+// AddForeign adds what users have named to a specification that has everything else.
+func AddForeign(s *specs.Spec, in Input) {
+	for _, b := range in.Binds {
+		if b.Foreign {
+			s.Mounts = append(s.Mounts, bind(b))
+		}
+	}
 }
 
 // CheckTarget refuses places of mounts that would break the container.

@@ -117,3 +117,10 @@ func FindUser(named string, uid, gid *uint32, users, members string) (User, erro
 	}
 	return u, nil
 }
+
+// HasID reports whether the text of an image's /etc/passwd or /etc/group has an entry
+// of a number.
+func HasID(text string, id uint32) bool {
+	all := entries(text, 3, func([]string) (entry, bool) { return entry{}, true })
+	return slices.ContainsFunc(all, func(e entry) bool { return e.id == id })
+}

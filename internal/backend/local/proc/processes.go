@@ -138,16 +138,21 @@ func TaskDir(pid int) (of string, whole bool) {
 
 // Children returns the supervisor's children, or false where the kernel does
 // not list them.
-func Children() ([]int, bool) {
-	threads, err := os.ReadDir("/proc/self/task")
+func Children() ([]int, bool) { return ChildrenOf("self") }
+
+// ChildrenOf returns the children of a process, by its number, or false where the
+// kernel does not list them.
+func ChildrenOf(process string) ([]int, bool) {
+	dir := "/proc/" + process + "/task/"
+	threads, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, false
 	}
 	var pids []int
 	for _, th := range threads {
-		data, err := os.ReadFile("/proc/self/task/" + th.Name() + "/children")
+		data, err := os.ReadFile(dir + th.Name() + "/children")
 		if err != nil {
-			if _, err := os.Lstat("/proc/self/task/" + th.Name()); err == nil {
+			if _, err := os.Lstat(dir + th.Name()); err == nil {
 				return nil, false
 			}
 			continue

@@ -6,12 +6,18 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/core/osuser"
 )
 
 // Job is an assignment as the supervisor gets it.
 type Job struct {
 	backend.Assignment
 	Container *Container `json:"box,omitempty"` // nil: a process of the machine
+	// As is the account of the machine that it runs as, with everything that is its
+	// own; nil: the server's user, or as UID and GID say. Refused is why there is none
+	// that it may run as.
+	As      *osuser.Account `json:"account,omitempty"`
+	Refused string          `json:"refused,omitempty"`
 }
 
 // Container is what the server has prepared for a task that runs in a container.

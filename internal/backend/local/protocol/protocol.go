@@ -19,7 +19,7 @@ import (
 
 // Version grows with every change that an older supervisor or client would
 // misunderstand. A client that meets another number has the supervisor replace itself.
-const Version = 3
+const Version = 4
 
 // SocketName is the name of the socket in the data directory.
 const SocketName = "supervisor.sock"

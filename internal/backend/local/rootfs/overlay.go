@@ -174,6 +174,54 @@ func MakeDir(root int, path string, uid, gid uint32) error {
 	return err
 }
 
+// MakePlace makes a directory, or a file, of root's in an image for something to be
+// mounted over, with what is missing above it; it fails where a link is on the way.
+func MakePlace(root int, path string, dir bool) error {
+	names := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	at, err := openPlain(root, ".")
+	for i, name := range names {
+		if err != nil {
+			return err
+		}
+		if i == len(names)-1 && !dir {
+			var fd int
+			if fd, err = unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC, 0o644); err == nil {
+				_ = unix.Close(fd)
+			}
+		} else {
+			err = unix.Mkdirat(at, name, 0o755)
+		}
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			_ = unix.Close(at)
+			return err
+		}
+		next, err2 := openPlain(at, name)
+		_ = unix.Close(at)
+		at, err = next, err2
+	}
+	if err == nil {
+		_ = unix.Close(at)
+	}
+	return err
+}
+
+// Plain reports whether a directory of an image is there, and no link leads to it.
+func Plain(root int, path string) bool {
+	fd, err := openPlain(root, filepath.Join(".", path))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+func openPlain(root int, path string) (int, error) {
+	return unix.Openat2(root, path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+	})
+}
+
 // The parts of the directory that a container is made in.
 const (
 	RootDir  = "root"  // where its file tree is mounted

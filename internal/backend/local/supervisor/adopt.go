@@ -60,7 +60,7 @@ func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 		known = false // half a record: the process comes after it, so there is none
 	}
 	t := &task{
-		supervisor: k, id: id, dir: dir, a: rec.Assignment, container: rec.Container, input: -1,
+		supervisor: k, id: id, dir: dir, a: rec.Assignment, container: rec.Container, as: rec.As, input: -1,
 		group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true,
 	}
 	if t.private = rec.Private; t.private == "" {
@@ -200,7 +200,7 @@ func (t *task) findUnrecorded() (taskdir.Forked, bool) {
 	k := t.supervisor
 	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		for _, p := range k.processes.At(time.Now()) {
-			if p.Session == p.PID && p.Dir == t.dir {
+			if p.Session == p.PID && p.Dir == t.dir && ownedBy(t.as, p.PID) {
 				return taskdir.Forked{PID: p.PID, Start: p.Start, At: time.Now()}, true
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/osuser"
 )
 
 // composed is a container as its configuration for the engine describes it.
@@ -42,16 +43,20 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 	if err != nil {
 		return composed{}, mine(err)
 	}
+	user = groupsIn(t.as, user)
 	in := container.Input{
 		Root: filepath.Join(dir, rootfs.RootDir), Arch: runtime.GOARCH, User: user, Terminal: a.TTY,
 		CgroupsPath: k.groups.ContainerPath(taskdir.Name(t.id)), Unified: k.groups.Unified, CPU: a.CPU, SHM: a.SHM,
 		Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit(),
 	}
+	if unprivileged(t.as) {
+		in.Capabilities = nil
+	}
 	in.Hostname, _ = os.Hostname()
 	if in.Dir, err = img.Config.Dir(a.Workdir); err != nil {
 		return composed{}, mine(err)
 	}
-	if in.Binds, in.Memory, err = containerMounts(a, dir, user); err != nil {
+	if in.Binds, in.Memory, err = containerMounts(t.as, a, dir, user); err != nil {
 		return composed{}, err
 	}
 	if err := checkOwn(root, a, img.Ref, in); err != nil {
@@ -62,7 +67,15 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 		return composed{}, err
 	}
 	in.Binds = append(in.Binds, own...)
-	in.Env = containerEnv(img.Config, in, t.dir, a)
+	if t.as != nil {
+		limitInside(t.as, &in)
+		known, err := namesInside(t.as, dir, root, &in)
+		if err != nil {
+			return composed{}, err
+		}
+		in.Binds = append(in.Binds, known...)
+	}
+	in.Env = containerEnv(t.as, img.Config, in, t.dir, a)
 	if in.Argv, err = containerCommand(root, a, img, in); err != nil {
 		return composed{}, err
 	}
@@ -74,20 +87,28 @@ func (t *task) compose(a backend.Assignment, dir string, root int) (composed, er
 	note := ""
 	var byName []string
 	byName, in.Devices, note = gpu.ForContainer(a, t.container.CDI)
-	spec := container.Spec(in)
+	begin := in
+	if begin.Dir, begin.Argv, err = placeForeign(root, img.Ref, in); err != nil {
+		return composed{}, err
+	}
+	spec := container.Spec(begin)
 	if len(byName) > 0 {
 		if err := gpu.Inject(spec, t.container.CDI, byName); err != nil {
 			return composed{}, &cannotRun{text: fmt.Sprintf("the GPUs %s cannot be given to the container: %v; look at the CDI descriptions in %s", strings.Join(byName, ", "), err, strings.Join(t.container.CDI, " and "))}
 		}
 	}
+	container.AddForeign(spec, in)
 	return composed{spec, note}, nil
 }
 
 // containerEnv is the image's environment, ours, and the assignment's.
-func containerEnv(c container.Config, in container.Input, dir string, a backend.Assignment) []string {
+func containerEnv(as *osuser.Account, c container.Config, in container.Input, dir string, a backend.Assignment) []string {
 	machine := []string{"HOSTNAME=" + in.Hostname}
 	if !slices.ContainsFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "HOME=") }) {
 		machine = append(machine, "HOME="+in.User.Home)
+	}
+	if as != nil {
+		machine = append(machine, "USER="+as.Name, "LOGNAME="+as.Name)
 	}
 	if a.TTY {
 		machine = append(machine, "TERM=xterm")
@@ -105,7 +126,7 @@ func placeOf(f backend.File) string {
 
 // containerMounts checks what the assignment wants mounted and makes what is to be
 // made.
-func containerMounts(a backend.Assignment, dir string, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
+func containerMounts(as *osuser.Account, a backend.Assignment, dir string, user container.User) (binds []container.Bind, memory []container.Memory, err error) {
 	for i, m := range a.Mounts {
 		if err := container.CheckTarget(m.Target); err != nil {
 			return nil, nil, &cannotRun{reason: lifecycle.ReasonMountFailed, text: err.Error()}
@@ -124,6 +145,14 @@ func containerMounts(a backend.Assignment, dir string, user container.User) (bin
 				size = a.Memory / 2
 			}
 			memory = append(memory, container.Memory{Target: m.Target, Size: size})
+			continue
+		}
+		if as != nil && !m.Own && !m.Program {
+			source, err := lendMount(as, m, filepath.Join(dir, mountsDir, strconv.Itoa(i)))
+			if err != nil {
+				return nil, nil, err
+			}
+			binds = append(binds, container.Bind{Source: source, Target: m.Target, ReadOnly: m.ReadOnly, Foreign: true})
 			continue
 		}
 		if err := checkSource(m, &user); err != nil {
@@ -292,9 +321,8 @@ func checkProgram(root int, path, ref string, in container.Input) error {
 
 // mounted reports whether path lies in something that is mounted over the image.
 func mounted(in container.Input, path string) bool {
-	under := func(target string) bool { return path == target || strings.HasPrefix(path, target+"/") }
-	return slices.ContainsFunc(in.Binds, func(b container.Bind) bool { return under(b.Target) }) ||
-		slices.ContainsFunc(in.Memory, func(m container.Memory) bool { return under(m.Target) })
+	return slices.ContainsFunc(in.Binds, func(b container.Bind) bool { return under(path, b.Target) }) ||
+		slices.ContainsFunc(in.Memory, func(m container.Memory) bool { return under(path, m.Target) })
 }
 
 func lookEnv(env []string, name string) (value string) {

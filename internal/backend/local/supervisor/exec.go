@@ -176,8 +176,16 @@ func (k *supervisor) execBeside(c *command) error {
 	if err != nil {
 		return fmt.Errorf("the directory of the task cannot be found: %w", err)
 	}
-	path, err := lookPath(c.e.Argv, dir, env)
+	path := ""
+	err = withRights(c.t.as, func() error {
+		path, err = lookPath(c.e.Argv, dir, env)
+		return err
+	})
 	if err != nil {
+		return err
+	}
+	argv := c.e.Argv
+	if path, argv, err = limited(c.t.as, path, argv); err != nil {
 		return err
 	}
 	s, err := openStreams(c.e)
@@ -185,7 +193,7 @@ func (k *supervisor) execBeside(c *command) error {
 		return err
 	}
 	a := c.t.a
-	sys := &syscall.SysProcAttr{Setsid: true, Setctty: c.e.TTY, Credential: credential(a.UID, a.GID)}
+	sys := &syscall.SysProcAttr{Setsid: true, Setctty: c.e.TTY, Credential: c.t.credential()}
 	if c.e.TTY && sys.Credential != nil {
 		_ = unix.Fchown(s.child[0], int(sys.Credential.Uid), int(sys.Credential.Gid))
 	}
@@ -199,12 +207,13 @@ func (k *supervisor) execBeside(c *command) error {
 		sys.UseCgroupFD, sys.CgroupFD = true, fd
 	}
 	attr := &syscall.ProcAttr{Dir: dir, Env: env, Sys: sys, Files: []uintptr{uintptr(s.child[0]), uintptr(s.child[1]), uintptr(s.child[2])}}
-	c.pid, c.done, err = k.forkAs(func() (int, error) { return forkIn(c.t.group.Memory, k.groups.V1Home, path, c.e.Argv, attr) })
+	c.pid, c.done, err = k.forkAs(func() (int, error) { return forkIn(c.t.group.Memory, k.groups.V1Home, c.t.as, path, argv, attr) })
 	protocol.CloseAll(s.child[:])
 	if err != nil {
 		protocol.CloseAll(s.ours)
 		return explainExec(err, path, a)
 	}
+	level(c.t.as, c.pid)
 	c.ours = s.ours
 	return nil
 }
@@ -279,11 +288,18 @@ func writeProcess(c *command, path string) error {
 		return err
 	}
 	in := container.Input{Argv: c.e.Argv, Env: env, Terminal: c.e.TTY, Capabilities: proc.Capabilities(), OpenFiles: proc.OpenFilesLimit()}
-	if in.User, err = userOf(c.t.pid); err != nil {
+	if in.User, err = c.t.userInside(); err != nil {
 		return err
+	}
+	if unprivileged(c.t.as) {
+		in.Capabilities = nil
 	}
 	if in.Dir, err = os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.t.pid)); err != nil {
 		return err
+	}
+	if c.t.as != nil {
+		limitInside(c.t.as, &in)
+		beginInside(c.t.pid, &in)
 	}
 	data, err := json.Marshal(container.Process(in))
 	if err != nil {

@@ -18,13 +18,16 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/gpu"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/core/osuser"
 )
 
 // forkIn forks and executes path. A child of v1 groups begins in the groups of
 // the forking thread, so with a memory directory the thread goes there for as
 // long as the fork takes.
-func forkIn(memory, home, path string, argv []string, attr *syscall.ProcAttr) (int, error) {
-	if memory == "" {
+//
+// A child of an account begins with what a thread has been made to be, which ends then.
+func forkIn(memory, home string, as *osuser.Account, path string, argv []string, attr *syscall.ProcAttr) (int, error) {
+	if memory == "" && as == nil {
 		return syscall.ForkExec(path, argv, attr)
 	}
 	type result struct {
@@ -37,9 +40,20 @@ func forkIn(memory, home, path string, argv []string, attr *syscall.ProcAttr) (i
 		runtime.LockOSThread()
 		tid := []byte(strconv.Itoa(unix.Gettid()))
 		var r result
-		if r.err = os.WriteFile(filepath.Join(memory, "tasks"), tid, 0); r.err == nil {
+		if memory != "" {
+			r.err = os.WriteFile(filepath.Join(memory, "tasks"), tid, 0)
+		}
+		if r.err == nil && as != nil {
+			r.err = beginAs(as)
+		}
+		if r.err == nil {
+			let := func() {}
+			if as != nil {
+				let = forks.begin()
+			}
 			r.pid, r.err = syscall.ForkExec(path, argv, attr)
-			if os.WriteFile(filepath.Join(home, "tasks"), tid, 0) == nil {
+			let()
+			if (memory == "" || os.WriteFile(filepath.Join(home, "tasks"), tid, 0) == nil) && as == nil {
 				runtime.UnlockOSThread()
 			}
 		}

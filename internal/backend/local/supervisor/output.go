@@ -58,6 +58,10 @@ func (t *task) startOutput(pipe *os.File) (*output, error) {
 		_ = pipe.Close()
 		return nil, err
 	}
+	if t.as != nil { // it counts as theirs, where quotas are; who reads it is the server's to say
+		_ = log.File.Chown(int(t.as.UID), int(t.as.GID))
+		_ = os.Lchown(k.paths.Out().Index(t.id), int(t.as.UID), int(t.as.GID))
+	}
 	rc, err := pipe.SyscallConn()
 	if err != nil {
 		_ = pipe.Close()

@@ -66,7 +66,7 @@ func (k *supervisor) enterOne(e *entry) {
 	case k.leaving:
 		e.err = protocol.ErrLeaving
 	case old == nil:
-		t := &task{supervisor: k, id: a.ID, dir: k.paths.Task(a.ID), a: public(a), container: e.Container, input: -1, limited: a.Memory > 0}
+		t := &task{supervisor: k, id: a.ID, dir: k.paths.Task(a.ID), a: public(a), container: e.Container, as: e.As, input: -1, limited: a.Memory > 0}
 		t.private = t.dir
 		t.obs = starting(t, time.Now())
 		k.tasks[a.ID], e.task = t, t
@@ -94,6 +94,13 @@ func (k *supervisor) startOne(e *entry) error {
 	defer k.starts.Done()
 	t, a := e.task, e.Assignment
 
+	if e.Refused != "" {
+		if err := taskdir.MakeDir(t.dir); err != nil && t.undo() {
+			return fmt.Errorf("start task %s: %w", a.ID, err)
+		}
+		t.refuse(&cannotRun{text: e.Refused})
+		return nil
+	}
 	// 1. Everything that the process needs, and the record that it may exist.
 	a, part := gpu.Limit(a)
 	private, err := t.privatePlace(a)
@@ -172,7 +179,7 @@ func (t *task) prepare(a backend.Assignment) (note string, err error) {
 			return "", err
 		}
 	}
-	rec := taskdir.Assigned{Assignment: t.a, Container: t.container, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At}
+	rec := taskdir.Assigned{Assignment: t.a, Container: t.container, As: t.as, Boot: k.boot, Group: t.group, Private: t.elsewhere(), At: t.obs.At}
 	if t.out != nil {
 		rec.Log = t.out.begun
 	}
@@ -206,18 +213,25 @@ func makeFiles(dir string, a backend.Assignment) error {
 func (t *task) launch(a backend.Assignment, note string) error {
 	k := t.supervisor
 	env := taskEnv(a.Env, t.dir, a, func(f backend.File) string { return filepath.Join(t.private, taskdir.FilesDir, f.Name) })
-	if err := checkWorkdir(a.Workdir); err != nil {
-		return err
-	}
-	if err := checkMounts(a); err != nil {
-		return err
-	}
 	argv := a.Argv
 	if len(a.Prelude) > 0 && len(argv) > 0 {
 		argv = withPrelude(filepath.Join(t.private, preludeFile), argv)
 	}
-	path, err := lookPath(argv, a.Workdir, env)
+	path, err := "", error(nil)
+	err = withRights(t.as, func() error {
+		if err := checkWorkdir(a.Workdir); err != nil {
+			return err
+		}
+		if err := checkMounts(a); err != nil {
+			return err
+		}
+		path, err = lookPath(argv, a.Workdir, env)
+		return err
+	})
 	if err != nil {
+		return err
+	}
+	if path, argv, err = limited(t.as, path, argv); err != nil {
 		return err
 	}
 	in, err := t.openInputs()
@@ -237,11 +251,12 @@ func (t *task) launch(a backend.Assignment, note string) error {
 	}
 	k.forking.RLock()
 	defer k.forking.RUnlock()
-	pid, err := forkIn(t.group.Memory, k.groups.V1Home, path, argv, attr)
+	pid, err := forkIn(t.group.Memory, k.groups.V1Home, t.as, path, argv, attr)
 	if err != nil {
 		protocol.CloseAll([]int{in.keep})
 		return explainExec(err, path, a)
 	}
+	level(t.as, pid)
 	s, err := proc.ReadStat(pid) // a zombie at worst: it is not reaped before we let go of forking
 	if err != nil {
 		k.log.Warn("cannot read the start time", "task", t.id, "pid", pid, "err", err)
@@ -272,7 +287,7 @@ func (t *task) attributes(a backend.Assignment, env []string, in inputs) (*sysca
 		return nil, nil, fmt.Errorf("open the FIFO: %w", err)
 	}
 	release := func() { _ = unix.Close(out) }
-	sys := &syscall.SysProcAttr{Setsid: true, Credential: credential(a.UID, a.GID)}
+	sys := &syscall.SysProcAttr{Setsid: true, Credential: t.credential()}
 	if t.group.V2 != "" {
 		dir, err := unix.Open(t.group.V2, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {

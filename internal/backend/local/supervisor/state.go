@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/osuser"
 	"golang.org/x/sys/unix"
 )
 
@@ -70,6 +71,7 @@ type task struct {
 	private    string              // where what it must read itself lies
 	a          backend.Assignment  // without secrets
 	container  *protocol.Container // nil: a process of the machine
+	as         *osuser.Account     // nil: whoever a says, else this process's own user
 	group      cgroup.Group
 	limited    bool // has a memory limit in force
 	adopted    bool // not our child

@@ -4,6 +4,7 @@ package supervisor
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,7 +94,7 @@ func (t *task) stage() string {
 		return ""
 	}
 	for range 100 {
-		data, err := os.ReadFile(filepath.Join(t.private, stageFile))
+		data, err := readStage(filepath.Join(t.private, stageFile))
 		word := strings.TrimSpace(string(data))
 		switch {
 		case err != nil, word == stageDone:
@@ -104,6 +105,16 @@ func (t *task) stage() string {
 		time.Sleep(time.Millisecond) // it is being written
 	}
 	return ""
+}
+
+// readStage reads a stage file, which its task may have made as large as it likes.
+func readStage(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, 256))
 }
 
 // begun notes that the task's process runs: it counts as running, or as

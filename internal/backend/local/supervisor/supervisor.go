@@ -39,6 +39,9 @@ import (
 // while there are tasks that nobody has told it to forget.
 func Main(args []string) int {
 	_ = os.Unsetenv(protocol.SupervisorEnv)
+	if len(args) == 1 && args[0] == watchArg {
+		return watchForks(os.Stdin)
+	}
 	// Small and quiet: it may be there for months with nothing to do.
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(256 << 20)

@@ -39,7 +39,7 @@ func (t *task) openInputs() (in inputs, err error) {
 			return in, err
 		}
 		if t.a.UID != nil || t.a.GID != nil {
-			c := credential(t.a.UID, t.a.GID)
+			c := t.credential()
 			_ = unix.Fchown(in.slave, int(c.Uid), int(c.Gid)) // so that it can open /dev/tty's file again
 		}
 	case t.a.Stdin && !t.a.TTY:

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/core/osuser"
 )
 
 // A task directory holds its FIFO, its private files and one record file to
@@ -51,6 +52,7 @@ const (
 type Assigned struct {
 	Assignment backend.Assignment  `json:"assignment"`
 	Container  *protocol.Container `json:"box,omitempty"`
+	As         *osuser.Account     `json:"account,omitempty"`
 	Boot       string              `json:"boot"`
 	Group      cgroup.Group        `json:"group"`
 	Private    string              `json:"private,omitempty"` // where what it must read itself lies, if not here
