@@ -926,6 +926,8 @@ export interface NewPool {
 }
 
 export interface NewProject {
+  /** How long work may last at most, by its maxDuration or a time limit, that uses more than the quota; empty: as above it, else any time */
+  borrowingTimeLimit?: string
   /** GPU-hours that may be used in every budgetPeriod */
   budgetGpuHours?: number
   /** Like 30d */
@@ -1544,6 +1546,8 @@ export interface Progress {
 }
 
 export interface Project {
+  /** How long work may last at most, by its maxDuration or a time limit, that uses more than the quota; empty: as above it, else any time */
+  borrowingTimeLimit?: string
   /** GPU-hours that may be used in every budgetPeriod */
   budgetGpuHours?: number
   /** Like 30d */
@@ -1613,6 +1617,8 @@ export interface ProjectRules {
 }
 
 export interface ProjectSpec {
+  /** How long work may last at most, by its maxDuration or a time limit, that uses more than the quota; empty: as above it, else any time */
+  borrowingTimeLimit?: string
   /** GPU-hours that may be used in every budgetPeriod */
   budgetGpuHours?: number
   /** Like 30d */
