@@ -1,20 +1,17 @@
 package signin
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"net"
 	"net/url"
 	"os"
-	"path/filepath"
-	"reflect"
 	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
-	"github.com/musterhq/muster/internal/core/spec/schema"
+	"github.com/musterhq/muster/internal/settings"
 )
 
 // Settings are what the file says that --sso names.
@@ -58,49 +55,16 @@ type OIDC struct {
 	CAFile           string            `json:"caFile" doc:"File with the certificates (PEM) by which the provider is known; by default those of the machine."`
 }
 
-var root = schema.New(reflect.TypeFor[Settings](), "Single sign-on: by whom people sign in.", schema.Vocabulary{})
+var kind = settings.Of("Single sign-on: by whom people sign in.", "say by whom people sign in: docs/access.md has an example", (*Settings).files, (*Settings).check)
 
 // Read reads settings; files that they name by no whole path are below dir. An error
 // names the field and the line.
-func Read(data []byte, dir string) (*Settings, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, codec.Errors{{Problem: "the file is empty", Hint: "say by whom people sign in: docs/access.md has an example"}}
-	}
-	n, src, err := codec.ReadTree(data)
-	if err != nil {
-		return nil, err
-	}
-	s := new(Settings)
-	errs, zeros := root.Read(&n, src, false, reflect.ValueOf(s).Elem())
-	root.Fill(reflect.ValueOf(s).Elem(), func() string { return "" }, zeros)
-	if len(errs) == 0 {
-		if s.LDAP != nil { // a tag cannot say them: there an = is for kinds of workloads
-			s.LDAP.UserFilter = cmp.Or(s.LDAP.UserFilter, "(uid={name})")
-			s.LDAP.GroupFilter = cmp.Or(s.LDAP.GroupFilter, "(member={dn})")
-		}
-		s.below(dir)
-		errs = s.check()
-		for i := range errs {
-			errs[i].Line = src.LineOf(&n, errs[i].Path)
-		}
-	}
-	if err := errs.InOrder(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
+func Read(data []byte, dir string) (*Settings, error) { return kind.Read(data, dir) }
 
 // ReadFile reads the settings of a file.
-func ReadFile(path string) (*Settings, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return Read(data, filepath.Dir(path))
-}
+func ReadFile(path string) (*Settings, error) { return kind.ReadFile(path) }
 
-// below makes the paths of files whole.
-func (s *Settings) below(dir string) {
+func (s *Settings) files() []*string {
 	var all []*string
 	if s.OIDC != nil {
 		all = append(all, &s.OIDC.ClientSecretFile, &s.OIDC.CAFile)
@@ -108,11 +72,7 @@ func (s *Settings) below(dir string) {
 	if s.LDAP != nil {
 		all = append(all, &s.LDAP.BindPasswordFile, &s.LDAP.CAFile)
 	}
-	for _, path := range all {
-		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(dir, *path)
-		}
-	}
+	return all
 }
 
 // How long a session may be.
@@ -125,6 +85,10 @@ const (
 func (s *Settings) SessionLife() time.Duration { return s.Session.Std() }
 
 func (s *Settings) check() (errs codec.Errors) {
+	if s.LDAP != nil { // a tag cannot say them: there an = is for kinds of workloads
+		s.LDAP.UserFilter = cmp.Or(s.LDAP.UserFilter, "(uid={name})")
+		s.LDAP.GroupFilter = cmp.Or(s.LDAP.GroupFilter, "(member={dn})")
+	}
 	if life := s.SessionLife(); life < shortest || life > longest {
 		errs.Add(codec.FieldError{Path: "session", Problem: s.Session.String() + " is not how long a session can be", Hint: "write one from 1m to 30d, like 12h"})
 	}

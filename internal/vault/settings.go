@@ -3,17 +3,13 @@
 package vault
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
-	"reflect"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/spec/codec"
-	"github.com/musterhq/muster/internal/core/spec/schema"
+	"github.com/musterhq/muster/internal/settings"
 )
 
 // Settings are what the file says that --secrets-vault names.
@@ -34,48 +30,17 @@ type AppRole struct {
 	SecretIDFile string `json:"secretIdFile" doc:"File with the role's secret; read each time." required:"true"`
 }
 
-var root = schema.New(reflect.TypeFor[Settings](), "A vault that keeps the keys of secrets.", schema.Vocabulary{})
+var kind = settings.Of("A vault that keeps the keys of secrets.", "say where the vault is: docs/security.md has an example", (*Settings).files, (*Settings).check)
 
 // ReadFile reads the settings of a file; files that it names by no whole path are beside it.
-func ReadFile(path string) (*Settings, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, codec.Errors{{Problem: "the file is empty", Hint: "say where the vault is: docs/security.md has an example"}}
-	}
-	n, src, err := codec.ReadTree(data)
-	if err != nil {
-		return nil, err
-	}
-	s := new(Settings)
-	errs, zeros := root.Read(&n, src, false, reflect.ValueOf(s).Elem())
-	root.Fill(reflect.ValueOf(s).Elem(), func() string { return "" }, zeros)
-	if len(errs) == 0 {
-		s.below(filepath.Dir(path))
-		errs = s.check()
-		for i := range errs {
-			errs[i].Line = src.LineOf(&n, errs[i].Path)
-		}
-	}
-	if err := errs.InOrder(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
+func ReadFile(path string) (*Settings, error) { return kind.ReadFile(path) }
 
-// below makes the paths of files whole.
-func (s *Settings) below(dir string) {
+func (s *Settings) files() []*string {
 	all := []*string{&s.CAFile, &s.TokenFile}
 	if s.AppRole != nil {
 		all = append(all, &s.AppRole.SecretIDFile)
 	}
-	for _, path := range all {
-		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(dir, *path)
-		}
-	}
+	return all
 }
 
 func (s *Settings) check() (errs codec.Errors) {
