@@ -43,6 +43,9 @@ type Blueprint struct {
 
 // Build makes the pod of a task. It is bound by whoever creates it.
 func (p *Builder) Build(a *backend.Assignment) (*Blueprint, error) {
+	if a.As != nil { // as whom, the machine knew that it was for; here it would be anybody
+		return nil, apicall.Refuse(lifecycle.ReasonContainerCannot, "it was submitted when tasks of this server ran as who submitted them, and in a cluster they do not; submit it again")
+	}
 	if a.Image == "" {
 		return nil, apicall.Refuse(lifecycle.ReasonContainerCannot, "image is not set: in a cluster tasks run in containers; set image, or choose a node of another backend")
 	}
