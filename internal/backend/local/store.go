@@ -2,11 +2,13 @@ package local
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/container"
+	"github.com/musterhq/muster/internal/core/address"
 	"github.com/musterhq/muster/internal/oci"
 )
 
@@ -56,6 +58,10 @@ func (s stored) Held() []string { return slices.Collect(maps.Keys(s.store.Held()
 // asKubelet has an image that is not there, or that nobody may see, looked for
 // again as a kubelet does: it may have been pushed, or opened, a moment later.
 func asKubelet(err error) error {
+	var never *address.Refused
+	if errors.As(err, &never) {
+		return err // it is refused by a rule of ours, which no time changes
+	}
 	switch oci.KindOf(err) {
 	case oci.NotFound, oci.Denied:
 		return &retried{err}
