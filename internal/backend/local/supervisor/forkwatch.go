@@ -74,6 +74,16 @@ func (w *watcher) say(word byte) bool {
 	return w.pipe != nil
 }
 
+// end lets it go, so that nobody is left in our control group.
+func (w *watcher) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pipe != nil {
+		_ = w.pipe.Close()
+		w.pipe = nil
+	}
+}
+
 func (w *watcher) start() {
 	r, pipe, err := os.Pipe()
 	if err != nil || len(os.Args) < 2 {

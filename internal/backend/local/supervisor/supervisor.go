@@ -181,6 +181,7 @@ func (k *supervisor) run() {
 	<-k.exit
 	_ = k.listen.Close()
 	_ = os.Remove(k.paths.Socket())
+	forks.end()
 	k.groups.Leave()
 }
 
