@@ -166,6 +166,11 @@ func install(ctx context.Context, s *session.Session, in *installation, args []s
 	if err := stopOther(ctx, s, u.DataDir); err != nil {
 		return err
 	}
+	// Where systemd listens already, to be asked for is to be started: while systemd
+	// takes that one to run it does not listen anew.
+	if err := m.call(ctx, "stop", systemd.ServiceName); err != nil {
+		return err
+	}
 	if err := m.call(ctx, "enable", systemd.SocketName, systemd.ServiceName); err != nil {
 		return err
 	}

@@ -59,6 +59,18 @@ func TestStartsAreKnownAfterAPowerLoss(t *testing.T) {
 	}
 }
 
+// killed kills a process and waits until it is out of its control group, which would
+// be left behind otherwise.
+func killed(t *testing.T, pid int) {
+	t.Helper()
+	s, err := proc.ReadStat(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc.Kill(pid, unix.SIGKILL)
+	until(t, "the task's process is dead", func() bool { return !proc.Alive(pid, s.Start) })
+}
+
 // TestDamagedRecords: where the machine was restarted, a task without a readable
 // record may have run and is not started again. In the same run of the machine
 // the page cache is what it was, so it was never forked.
@@ -76,7 +88,7 @@ func TestDamagedRecords(t *testing.T) {
 				pid := pidOf(t, p, a.ID)
 				_ = p.Close()
 				killSupervisor(t, p)
-				proc.Kill(pid, unix.SIGKILL)
+				killed(t, pid)
 				if err := damage(filepath.Join(p.paths.Task(a.ID), taskdir.RecordFile)); err != nil {
 					t.Fatal(err)
 				}

@@ -130,13 +130,21 @@ func (w *world) stop() {
 // end stops all that runs, so that the server takes its helper with it.
 func (w *world) end() {
 	for _, p := range w.projects() {
-		names, err := w.try("get", "-p", p, "--all", "--status", "Starting,Running,Restarting", "--limit", "0", "-o", "name")
-		if err != nil {
-			w.t.Error(err)
-		}
-		if list := strings.Fields(names); len(list) > 0 {
-			if _, err := w.try(append([]string{"stop", "-p", p, "--yes", "--wait"}, list...)...); err != nil {
+		for tries := 1; ; tries++ {
+			names, err := w.try("get", "-p", p, "--all", "--status", "Starting,Running,Restarting", "--limit", "0", "-o", "name")
+			if err != nil {
 				w.t.Error(err)
+			}
+			list := strings.Fields(names)
+			if len(list) == 0 {
+				break
+			}
+			// Some may come to their own end meanwhile: then it is looked once more.
+			if _, err := w.try(append([]string{"stop", "-p", p, "--yes", "--wait"}, list...)...); err == nil {
+				break
+			} else if tries == 5 {
+				w.t.Error(err)
+				break
 			}
 		}
 	}
