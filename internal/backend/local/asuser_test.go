@@ -79,8 +79,8 @@ func of(uid uint32, a backend.Assignment) backend.Assignment {
 
 func TestTasksRunAsWhoSubmittedThem(t *testing.T) {
 	p, all := asPeople(t, Options{})
-	t.Setenv("GOCACHE", "/root/cache")
-	t.Setenv("HOME", "/root")
+	t.Setenv("GOCACHE", "/of/the/server/cache")
+	t.Setenv("HOME", "/of/the/server")
 	a := of(annUID, shellTask("ann", 0, `id -u; id -g; id -G; pwd; umask; echo "$HOME $USER $LOGNAME $SHELL ${GOCACHE-none}"; cat "$SECRET"; echo again >/dev/stdout; grep -c '^NoNewPrivs:.1' /proc/self/status; touch mine; cat /proc/self/oom_score_adj`))
 	a.Files = []backend.File{{Name: "s", EnvVar: "SECRET", Data: []byte("its own\n")}}
 	start(t, p, a)

@@ -75,7 +75,7 @@ func TestLimitsAreWritten(t *testing.T) {
 	n := func(v uint64) *uint64 { return &v }
 	path, argv, err := limited(&osuser.Account{Name: "ann", Limits: []osuser.Limit{{Name: "core", Soft: n(0), Hard: n(0)}, {Name: "nofile", Soft: n(osuser.Unlimited), Hard: n(7)}, {Name: "unheard-of", Soft: n(1)}}}, "/bin/true", []string{"true", "-x"})
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("this takes prlimit: apt-get install util-linux (%v)", err)
 	}
 	if got := strings.Join(argv, " "); filepath.Base(path) != "prlimit" || got != "prlimit --core=0:0 --nofile=7:7 -- /bin/true -x" {
 		t.Errorf("%s %s", path, got)
@@ -88,7 +88,7 @@ func TestLimitsAreWritten(t *testing.T) {
 // TestTasksAreNotDear: what is written to the kernel's file of a process is taken there.
 func TestTasksAreNotDear(t *testing.T) {
 	if dear() {
-		t.Skip("these tests themselves are to be kept where memory is short")
+		t.Skip("this takes a process whose oom_score_adj is not negative: run the tests outside of a service with OOMScoreAdjust")
 	}
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
