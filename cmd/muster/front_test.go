@@ -23,6 +23,9 @@ func build(t testing.TB) string {
 	return bin
 }
 
+// mostBytes is how large the released file may be.
+const mostBytes = 45_000_000
+
 // notForCommands are parts of the server that must not be started for a command.
 var notForCommands = regexp.MustCompile(`^(k8s\.io|sigs\.k8s\.io|github\.com/prometheus|github\.com/google/gnostic|github\.com/danielgtaylor|modernc\.org|google\.golang\.org/protobuf|github\.com/google/go-containerregistry)/`)
 
@@ -75,6 +78,9 @@ func TestACommandStartsNothingOfTheServer(t *testing.T) {
 // TestTheReleasedProgramServes starts a server out of the packed program.
 func TestTheReleasedProgramServes(t *testing.T) {
 	bin, dir := build(t), t.TempDir()
+	if file, err := os.Stat(bin); err != nil || file.Size() > mostBytes {
+		t.Errorf("the released file has %d bytes (%v), and may have %d: go run ./scripts/sizes says what it is made of", file.Size(), err, mostBytes)
+	}
 	data := filepath.Join(dir, "d")
 	muster := func(args ...string) string {
 		t.Helper()
