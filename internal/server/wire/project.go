@@ -123,13 +123,13 @@ func DecideProject(in api.ProjectSpec, p *core.Project) error {
 	if in.Priority != nil {
 		n.Priority = *in.Priority
 	}
-	if n.PreemptMinRuntime, err = lengthOf("preemptMinRuntime", in.PreemptMinRuntime); err != nil {
+	if n.PreemptMinRuntime, err = lengthOf("preemptMinRuntime", in.PreemptMinRuntime, "; 0s for none"); err != nil {
 		return err
 	}
-	if n.ReclaimMinRuntime, err = lengthOf("reclaimMinRuntime", in.ReclaimMinRuntime); err != nil {
+	if n.ReclaimMinRuntime, err = lengthOf("reclaimMinRuntime", in.ReclaimMinRuntime, "; 0s for none"); err != nil {
 		return err
 	}
-	if n.BorrowingTimeLimit, err = lengthOf("borrowingTimeLimit", in.BorrowingTimeLimit); err != nil {
+	if n.BorrowingTimeLimit, err = lengthOf("borrowingTimeLimit", in.BorrowingTimeLimit, "; leave it out for none"); err != nil {
 		return err
 	}
 	if in.UserLimit != nil {
@@ -188,13 +188,15 @@ func bytesOf(field, text string) (*float64, error) {
 	return &n, nil
 }
 
-func lengthOf(field, text string) (*time.Duration, error) {
+// lengthOf is a length of time; nil: nothing is said. none is what else could be
+// written.
+func lengthOf(field, text, none string) (*time.Duration, error) {
 	if text == "" {
 		return nil, nil
 	}
 	d, err := spec.ParseDuration(text)
 	if err != nil {
-		return nil, problem.BadValue(field, text, "is not a length of time", "write one like 30m or 12h; 0s for none")
+		return nil, problem.BadValue(field, text, "is not a length of time", "write one like 30m or 12h"+none)
 	}
 	n := d.Std()
 	return &n, nil

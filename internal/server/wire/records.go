@@ -60,7 +60,7 @@ func DecidePool(in api.PoolSpec, p *core.Pool) error {
 	if in.Placement != nil {
 		n.Placement = core.Placement{GPU: core.Strategy(in.Placement.GPU), CPU: core.Strategy(in.Placement.CPU)}
 	}
-	d, err := lengthOf("minRuntime", in.MinRuntime)
+	d, err := lengthOf("minRuntime", in.MinRuntime, "; 0s for none")
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func DecideReservation(in api.ReservationSpec, r *core.Reservation) error {
 		}
 		n.Selector = core.Label{Key: key, Value: value}
 	}
-	d, err := lengthOf("duration", in.Duration)
+	d, err := lengthOf("duration", in.Duration, "")
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func DecideSchedule(in api.ScheduleSpec) (recurring.Edit, error) {
 	if in.KeepFailed != nil {
 		e.KeepFailed = *in.KeepFailed
 	}
-	within, err := lengthOf("startingDeadline", in.StartingDeadline)
+	within, err := lengthOf("startingDeadline", in.StartingDeadline, "; leave it out for none")
 	if err != nil {
 		return e, err
 	}
