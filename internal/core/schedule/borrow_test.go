@@ -32,20 +32,14 @@ func TestWhatLastsTooLongBorrowsNothing(t *testing.T) {
 		}
 		st := state.Load(&w.Snap, w.Cfg)
 		before := lasting(st)
-		st.Now = w.Snap.Now
-		cycle.Prepare(st)
-		c := cycle.New(st) // as Cycle does, but for taking it back
-		c.Redeem()
-		for _, a := range []schedule.Action{schedule.Allocate, schedule.Consolidate, schedule.Reclaim, schedule.Preempt} {
-			c.Walk(a)
-		}
+		takeBack := carryOut(st, w.Snap.Now)
 		fault := ""
 		for k, x := range lasting(st) {
 			if x.held > max(x.quota, before[k].held) {
 				fault = fmt.Sprintf("what lasts too long has %d of %s, whose quota is %d; it had %d", x.held, k, x.quota, before[k].held)
 			}
 		}
-		cycle.Finish(st, c)
+		takeBack()
 		return fault
 	})
 }

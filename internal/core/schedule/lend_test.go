@@ -39,22 +39,28 @@ func TestWhatIsNotLentIsAtHand(t *testing.T) {
 		}
 		st := state.Load(&w.Snap, w.Cfg)
 		before := missing(st)
-		st.Now = w.Snap.Now
-		cycle.Prepare(st)
-		c := cycle.New(st) // as Cycle does, but for taking it back
-		c.Redeem()
-		for _, a := range []schedule.Action{schedule.Allocate, schedule.Consolidate, schedule.Reclaim, schedule.Preempt} {
-			c.Walk(a)
-		}
+		takeBack := carryOut(st, w.Snap.Now)
 		fault := ""
 		for k, n := range missing(st) {
 			if n > before[k] {
 				fault = fmt.Sprintf("of %s %d more are missing than before of what is kept", k, n-max(before[k], 0))
 			}
 		}
-		cycle.Finish(st, c)
+		takeBack()
 		return fault
 	})
+}
+
+// carryOut does what Cycle does, but for taking it back, which what is returned does.
+func carryOut(st *state.State, now int64) (takeBack func()) {
+	st.Now = now
+	cycle.Prepare(st)
+	c := cycle.New(st)
+	c.Redeem()
+	for _, a := range []schedule.Action{schedule.Allocate, schedule.Consolidate, schedule.Reclaim, schedule.Preempt} {
+		c.Walk(a)
+	}
+	return func() { cycle.Finish(st, c) }
 }
 
 // missing is, by pool and resource, by how much less is free than is kept for
