@@ -188,6 +188,9 @@ func (h *victimSearch) inherits(u *unit) schedule.Action {
 	was := h.c.Cause[u.job].Cause
 	switch {
 	case u.moved:
+		if Between(was, u.job, h.j) != was {
+			return schedule.Consolidate // no right of the one is the other's, and it goes on elsewhere
+		}
 		return was
 	case h.kind == Relieve:
 		return Relieve
@@ -289,7 +292,9 @@ func (h *victimSearch) release(v *ledger.Job) bool {
 			continue
 		}
 		if u.moved || !h.placed(u) {
-			h.comeBack(u)
+			if u.job != h.j || !comesFirst(h, u) {
+				h.comeBack(u)
+			}
 			h.pool.Q[u.leaf].Gone = 0
 		}
 		if !u.moved && !h.placed(u) && !h.mayInherit(u) {
@@ -317,6 +322,20 @@ func surplus(h *victimSearch, u *unit) bool {
 			return true
 		}
 	}
+	return false
+}
+
+// comesFirst puts u, which is of the search's job and moved for a victim of its own,
+// back to where it was, and places anew what the job gets: else that might take u's old
+// place, and u would move for nobody.
+func comesFirst(h *victimSearch, u *unit) bool {
+	st, mark, was, had := h.c.St, len(h.c.St.Log), *u, h.entered
+	leave(h)
+	if h.comeBack(u); !u.moved && h.placed(u) && h.enter() {
+		return true
+	}
+	st.Undo(mark)
+	*u, h.entered = was, had
 	return false
 }
 

@@ -88,11 +88,11 @@ func (u *unit) fresh() bool {
 // same reports whether u and v are of the same holds.
 func (u *unit) same(v *unit) bool { return u.job == v.job && u.holds[0] == v.holds[0] }
 
-// present is the hold that its task has by now. Two may have followed each
-// other several times.
+// present is the hold that its task has by now: that of who follows one that is gone
+// or was told to go. Two may have followed each other several times.
 func present(x *ledger.Hold) *ledger.Hold {
 	for range 8 {
-		if !x.Gone || x.Heir == nil {
+		if !x.Gone && !x.Leaving || x.Heir == nil {
 			break
 		}
 		x = x.Heir
