@@ -95,6 +95,9 @@ func shut(t testing.TB, p *Backend) {
 		}
 		return over
 	})
+	if err := q.Retire(ctx); err != nil { // of one that a test has killed, it takes the control groups away
+		t.Errorf("Retire to shut: %v", err)
+	}
 	_ = q.Close()
 	until(t, "the supervisor is gone", func() bool { return !locked(p.paths) })
 }

@@ -142,10 +142,11 @@ func (g Tree) Leave() {
 		g.v2Home = g.v2Point // a supervisor before this one moved us
 	}
 	if g.v2 != "" && g.v2Home != "" {
-		if os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0) != nil { // a task's, say, that is over
-			_ = os.WriteFile(filepath.Join(g.v2Point, "cgroup.procs"), []byte("0"), 0)
+		left := os.WriteFile(filepath.Join(g.v2Home, "cgroup.procs"), []byte("0"), 0) == nil ||
+			os.WriteFile(filepath.Join(g.v2Point, "cgroup.procs"), []byte("0"), 0) == nil // the first is a task's, say, that is over
+		if left {
+			removeSoon(filepath.Join(g.v2, "supervisor"))
 		}
-		removeSoon(filepath.Join(g.v2, "supervisor"))
 		_ = os.Remove(g.v2)
 		_ = os.Remove(filepath.Dir(g.v2))
 	}
@@ -154,14 +155,18 @@ func (g Tree) Leave() {
 	}
 }
 
-// removeSoon removes a group, also where a process of it is just about to end:
-// what was forked in it and has not gone on to a group of its own.
+// removeSoon removes a group that we have left, also where a process of it is just
+// about to end: what was forked in it and has not gone on to a group of its own. What
+// is still there after a second is ended: no task's, or it would have its own group.
 func removeSoon(dir string) {
-	for range 100 {
+	for n := range 400 {
 		if err := os.Remove(dir); !errors.Is(err, unix.EBUSY) {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
+		if n == 100 {
+			_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0) // Linux 5.14
+		}
+		time.Sleep(10 * time.Millisecond << min(n/100, 3))
 	}
 }
 
