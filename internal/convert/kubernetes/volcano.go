@@ -206,7 +206,7 @@ func volcanoIndex(groups []*replica, addresses bool) {
 		g.before = append(g.before, "set -- $MUSTER_TASK_ADDRESSES")
 		if files {
 			// What goes with the task, where there is such a folder and it may be written.
-			g.before = append(g.before, `volcano=${MUSTER_TASK_DIR:-}/volcano; mkdir -p "$volcano" 2>/dev/null || volcano=$(mktemp -d)`)
+			g.before = append(g.before, `volcano=${MUSTER_TASK_DIR:-/dev/null}/volcano; mkdir -p "$volcano" 2>/dev/null || volcano=$(mktemp -d)`)
 		}
 		for _, o := range groups {
 			name := strings.ToUpper(strings.ReplaceAll(o.role, "-", "_"))
