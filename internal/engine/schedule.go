@@ -100,10 +100,8 @@ func place(tx *draft.Tx, p schedule.Placement) {
 	if held {
 		return
 	}
-	for _, t := range workload.SortedTasks(d.Tasks) {
-		if t.State == core.TaskStarting && t.PlacedAt.Equal(tx.Now) {
-			tx.Start(d.W, t)
-		}
+	for _, t := range workload.SortedIf(d.Tasks, func(t *core.Task) bool { return t.State == core.TaskStarting && t.PlacedAt.Equal(tx.Now) }) {
+		tx.Start(d.W, t)
 	}
 }
 

@@ -1,7 +1,9 @@
 package consequence
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/decide"
@@ -23,19 +25,22 @@ func comeBack(tx *draft.Tx, d *draft.Draft) (over bool, err error) {
 	var left []*core.Task // that have just left
 	var lost *core.Task   // the first of those that nobody told to leave
 	others := workload.Total(d.W)
-	for _, t := range workload.SortedTasks(d.Tasks) {
+	for _, t := range d.Tasks {
 		switch {
-		case !t.State.Ended() || t.Again || d.W.TaskCanceled(t.ID.Index):
-			continue
-		case t.State != core.TaskSucceeded && (t.Leaving || decide.Survives(d.W.Spec, d.W.SystemFailures, workload.FailureOf(t))):
-			left = append(left, t)
-			if !t.Leaving && lost == nil {
-				lost = t
+		case t.Again:
+			others--
+		case !t.State.Ended() || d.W.TaskCanceled(t.ID.Index):
+		default:
+			others--
+			if t.State != core.TaskSucceeded && (t.Leaving || decide.Survives(d.W.Spec, d.W.SystemFailures, workload.FailureOf(t))) {
+				left = append(left, t)
 			}
 		}
-		others--
 	}
-	others -= workload.WaitAgain(d.Tasks)
+	slices.SortFunc(left, func(a, b *core.Task) int { return cmp.Compare(a.ID.Index, b.ID.Index) })
+	if i := slices.IndexFunc(left, func(t *core.Task) bool { return !t.Leaving }); i >= 0 {
+		lost = left[i]
+	}
 	switch {
 	case len(left) > 0 && others == 0 && lost != nil:
 		return true, failed(tx, d, lost)

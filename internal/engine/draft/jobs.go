@@ -39,10 +39,8 @@ func (e *State) Job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, b
 		unwant(groups)
 	}
 	if w.Phase.Held() {
-		for _, t := range workload.SortedTasks(tasks) {
-			if workload.Holds(w, t) {
-				j.Held = append(j.Held, heldBy(w, t, groups, rule))
-			}
+		for _, t := range workload.SortedIf(tasks, func(t *core.Task) bool { return workload.Holds(w, t) }) {
+			j.Held = append(j.Held, heldBy(w, t, groups, rule))
 		}
 	}
 	switch {

@@ -19,6 +19,19 @@ func SortedTasks(m map[int]*core.Task) []*core.Task {
 	return all
 }
 
+// SortedIf returns the tasks of which keep holds, by index: of a large array they are
+// few, and to sort all of them at each of its changes would cost its square.
+func SortedIf(m map[int]*core.Task, keep func(*core.Task) bool) []*core.Task {
+	var some []*core.Task
+	for _, t := range m {
+		if keep(t) {
+			some = append(some, t)
+		}
+	}
+	slices.SortFunc(some, func(a, b *core.Task) int { return cmp.Compare(a.ID.Index, b.ID.Index) })
+	return some
+}
+
 // Minimum is how many members of an external workload run together or not at
 // all, of those that have not ended well; at least 1.
 func Minimum(w *core.Workload, tasks map[int]*core.Task) int {
