@@ -3,6 +3,7 @@
 package local
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -79,6 +80,17 @@ func TestDamagedRecords(t *testing.T) {
 		"empty":   func(path string) error { return os.Truncate(path, 0) },
 		"cut":     func(path string) error { return os.Truncate(path, 40) },
 		"missing": os.Remove,
+		// The file was another task's before, and what was written since is lost.
+		"another's": func(path string) error {
+			data, err := os.ReadFile(path)
+			if err == nil {
+				err = os.WriteFile(path, bytes.ReplaceAll(data, []byte(`"Workload":"damaged"`), []byte(`"Workload":"another"`)), 0o600)
+			}
+			return err
+		},
+		"another's, to its end": func(path string) error {
+			return taskdir.Write(filepath.Dir(path), taskdir.AssignmentRecord, taskdir.Assigned{Assignment: shellTask("another", 0, "true")})
+		},
 	} {
 		for _, boot := range []string{"one", "two"} {
 			t.Run(name+" in "+boot, func(t *testing.T) {

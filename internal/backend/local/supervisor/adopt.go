@@ -59,6 +59,9 @@ func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 	if err != nil {
 		known = false // half a record: the process comes after it, so there is none
 	}
+	if rec.Assignment.ID != id {
+		known = false // of the task that had the file before: what was written since is lost
+	}
 	t := &task{
 		supervisor: k, id: id, dir: dir, a: rec.Assignment, container: rec.Container, as: rec.As, input: -1,
 		group: rec.Group, limited: rec.Assignment.Memory > 0, adopted: true,
@@ -73,6 +76,7 @@ func (k *supervisor) recoverOne(id core.TaskID, dir string) error {
 		k.log.Error("the record of an end is damaged", "err", err)
 		ended = false
 	}
+	ended = ended && end.ID == id
 	switch {
 	case !known && !ended && k.reboot: // a machine that went down may have kept less than it was told to
 		k.groups.RemoveUnrecorded(taskdir.Name(id))

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/gpu"
 	"github.com/musterhq/muster/internal/backend/local/proc"
+	"github.com/musterhq/muster/internal/backend/local/spare"
 	"github.com/musterhq/muster/internal/core/osuser"
 )
 
@@ -63,9 +64,11 @@ func forkIn(memory, home string, as *osuser.Account, path string, argv []string,
 	return r.pid, r.err
 }
 
-func makeFIFO(path string, uid, gid *uint32) error {
-	if err := unix.Mkfifo(path, 0o600); err != nil && !errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("make the FIFO %s: %w", path, err)
+func makeFIFO(spares *spare.Pool, path string, uid, gid *uint32) error {
+	if !spares.Take(spare.FIFO, path) {
+		if err := unix.Mkfifo(path, 0o600); err != nil && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("make the FIFO %s: %w", path, err)
+		}
 	}
 	return giveTo(path, uid, gid) // so that /dev/stdout can be opened again
 }

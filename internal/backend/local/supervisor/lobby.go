@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/spare"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 )
 
@@ -75,13 +76,39 @@ func (k *supervisor) lobby() (string, error) {
 
 // clearPrivate removes what a task was given to read; it may hold secrets.
 func (t *task) clearPrivate() {
-	for _, name := range []string{taskdir.FilesDir, preludeFile, stageFile} {
-		_ = os.RemoveAll(filepath.Join(t.private, name))
+	files, spares := filepath.Join(t.private, taskdir.FilesDir), t.spares()
+	names, _ := os.ReadDir(files)
+	for _, name := range names {
+		_ = spares.Keep(spare.File, filepath.Join(files, name.Name()))
+	}
+	_ = spares.Keep(spare.Dir, files)
+	for _, name := range []string{preludeFile, stageFile} {
+		_ = os.Remove(filepath.Join(t.private, name))
 	}
 	if t.private != t.dir {
 		_ = os.Remove(t.private)
 		_ = os.Remove(filepath.Dir(t.private)) // after the last
 	}
+}
+
+// nothing keeps no spare.
+var nothing spare.Pool
+
+// spares is where what t leaves may be kept for others: nowhere, if somebody else may
+// have had it, or if nothing proves that all of its processes are over.
+func (t *task) spares() *spare.Pool {
+	if t.container != nil || t.as != nil || credential(t.a.UID, t.a.GID) != nil || t.group.V2 == "" {
+		return &nothing
+	}
+	return t.supervisor.spares
+}
+
+// discard takes away what a task has left, its record first.
+func (t *task) discard() error {
+	if err := t.spares().Keep(spare.File, filepath.Join(t.dir, taskdir.RecordFile)); err != nil {
+		return err
+	}
+	return t.spares().Keep(spare.Dir, t.dir)
 }
 
 // elsewhere is where what the task must read itself lies; empty: in its directory.

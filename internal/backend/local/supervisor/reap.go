@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/backend/local/spare"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
@@ -140,7 +141,7 @@ func (t *task) finish(obs backend.Observation) {
 	}
 	t.clearPrivate()
 	t.discardContainer()
-	if err := os.Remove(filepath.Join(t.dir, taskdir.FifoFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := t.spares().Keep(spare.FIFO, filepath.Join(t.dir, taskdir.FifoFile)); err != nil {
 		k.log.Error("cannot remove the FIFO", "task", t.id, "err", err)
 	}
 	k.mu.Lock()

@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/gpu"
 	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/spare"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -142,8 +143,10 @@ func (k *supervisor) startOne(e *entry) error {
 // prepare makes the task's directory, output, group and private files.
 func (t *task) prepare(a backend.Assignment) (note string, err error) {
 	k := t.supervisor
-	if err := taskdir.MakeDir(t.dir); err != nil {
-		return "", err
+	if !k.spares.Take(spare.Dir, t.dir) {
+		if err := taskdir.MakeDir(t.dir); err != nil {
+			return "", err
+		}
 	}
 	if err := taskdir.MakeDir(k.paths.LogsOf(t.id.Workload)); err != nil {
 		return "", err
@@ -162,7 +165,7 @@ func (t *task) prepare(a backend.Assignment) (note string, err error) {
 		}
 		owner.UID, owner.GID = nil, nil // the image says who that is
 	}
-	if err := makeFiles(t.private, owner); err != nil {
+	if err := makeFiles(k.spares, t.private, owner); err != nil {
 		return "", err
 	}
 	if err := writePrelude(t.private, owner); err != nil {
@@ -171,7 +174,7 @@ func (t *task) prepare(a backend.Assignment) (note string, err error) {
 	if err := writeStage(t.private, owner); err != nil {
 		return "", err
 	}
-	if err := makeFIFO(filepath.Join(t.dir, taskdir.FifoFile), a.UID, a.GID); err != nil {
+	if err := makeFIFO(k.spares, filepath.Join(t.dir, taskdir.FifoFile), a.UID, a.GID); err != nil {
 		return "", err
 	}
 	if !a.TTY { // a terminal has its own way to the log
@@ -183,21 +186,25 @@ func (t *task) prepare(a backend.Assignment) (note string, err error) {
 	if t.out != nil {
 		rec.Log = t.out.begun
 	}
+	k.spares.Take(spare.File, filepath.Join(t.dir, taskdir.RecordFile))
 	return note, taskdir.WriteSynced(t.dir, taskdir.AssignmentRecord, rec)
 }
 
-func makeFiles(dir string, a backend.Assignment) error {
+func makeFiles(spares *spare.Pool, dir string, a backend.Assignment) error {
 	if len(a.Files) == 0 {
 		return nil
 	}
 	private := filepath.Join(dir, taskdir.FilesDir)
-	if err := os.MkdirAll(private, 0o700); err != nil {
-		return err
+	if !spares.Take(spare.Dir, private) {
+		if err := os.MkdirAll(private, 0o700); err != nil {
+			return err
+		}
 	}
 	for _, f := range a.Files {
 		if f.Name == "" || f.Name != filepath.Base(f.Name) || f.Name == "." || f.Name == ".." {
 			return &cannotRun{text: fmt.Sprintf("private file %q: the name must be a plain file name", f.Name)}
 		}
+		spares.Take(spare.File, filepath.Join(private, f.Name))
 		if err := os.WriteFile(filepath.Join(private, f.Name), f.Data, 0o600); err != nil {
 			return err
 		}

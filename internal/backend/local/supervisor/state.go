@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/spare"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
@@ -33,6 +34,7 @@ type supervisor struct {
 	groups    cgroup.Tree
 	noGroup   bool // do without control groups even where there are some
 	space     *logfile.Space
+	spares    *spare.Pool
 	processes proc.Table
 	null      *os.File
 	lock      *os.File

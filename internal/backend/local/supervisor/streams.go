@@ -94,7 +94,7 @@ func openTerminal() (master, slave int, err error) {
 // openInput makes the FIFO of a standard input: the task's end and ours.
 func openInput(dir string, a backend.Assignment) (reading, writing int, err error) {
 	path := filepath.Join(dir, inputFile)
-	if err := makeFIFO(path, a.UID, a.GID); err != nil {
+	if err := makeFIFO(&nothing, path, a.UID, a.GID); err != nil {
 		return -1, -1, err
 	}
 	both, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0) // else opening one end waits for the other

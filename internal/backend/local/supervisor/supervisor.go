@@ -29,6 +29,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/local/cgroup"
 	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
+	"github.com/musterhq/muster/internal/backend/local/spare"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/core"
@@ -154,6 +155,9 @@ func (k *supervisor) open() error {
 		return err
 	}
 	k.space = logfile.NewSpace(k.paths.Logs, k.reserve)
+	if k.spares, err = spare.Open(k.paths.Spare()); err != nil {
+		return err
+	}
 	if !k.noGroup {
 		k.groups = cgroup.Find(taskdir.ShortName(k.paths.Dir), k.log)
 	}
@@ -182,6 +186,7 @@ func (k *supervisor) run() {
 	_ = k.listen.Close()
 	_ = os.Remove(k.paths.Socket())
 	forks.end()
+	_ = k.spares.Close() // the next one looks, too
 	k.groups.Leave()
 }
 
@@ -220,7 +225,7 @@ func (k *supervisor) forget(ids []core.TaskID) error {
 			continue
 		}
 		// The records go first: a task must not be forgotten and come back.
-		if err := taskdir.Remove(t.dir); err != nil {
+		if err := t.discard(); err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -49,6 +49,9 @@ func (p Paths) Journal() string {
 // Trash is where the files of ended containers are until they are removed.
 func (p Paths) Trash() string { return filepath.Join(p.Dir, "trash") }
 
+// Spare is where files of ended tasks are that become those of the next ones.
+func (p Paths) Spare() string { return filepath.Join(p.Dir, "spare") }
+
 // Tasks is the directory of all tasks.
 func (p Paths) Tasks() string { return filepath.Join(p.Dir, "tasks") }
 
