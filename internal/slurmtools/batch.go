@@ -32,12 +32,13 @@ const (
 	CancelArg   = spec.SlurmCancelArg
 )
 
-// dirVar is where a script's commands and steps are kept; envVar is the
-// environment that it began with.
+// dirVar is where what belongs to a script and its steps is kept, commandsVar where its
+// commands are; envFile is the environment that it began with.
 const (
-	dirVar     = "MUSTER_SLURM_DIR"
-	envFile    = "environment"
-	scriptFile = "script" // the script's pid
+	dirVar      = "MUSTER_SLURM_DIR"
+	commandsVar = "MUSTER_SLURM_COMMANDS"
+	envFile     = "environment"
+	scriptFile  = "script" // the script's pid
 	// slurmScript is what the batch script itself is called, as under Slurm.
 	slurmScript = "slurm_script"
 )
@@ -65,10 +66,11 @@ func batch(args []string) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := shims(dir, self); err != nil {
+	path, err := commands(dir, self)
+	if err != nil {
 		return 0, err
 	}
-	before := append(os.Environ(), dirVar+"="+dir)
+	before := append(os.Environ(), dirVar+"="+dir, commandsVar+"="+path)
 	if err := os.WriteFile(filepath.Join(dir, envFile), []byte(strings.Join(before, "\x00")), 0o600); err != nil {
 		return 0, err
 	}
@@ -77,11 +79,11 @@ func batch(args []string) (int, error) {
 	}
 	findServer()
 	jobEnvironment()
-	if args, err = asFile(args, dir); err != nil {
+	if args, err = asFile(args, dir, path); err != nil {
 		return 0, err
 	}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), dirVar+"="+dir, "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), dirVar+"="+dir, commandsVar+"="+path, "PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	closeFiles, err := logFiles(cmd)
 	defer closeFiles()

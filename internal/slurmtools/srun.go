@@ -170,7 +170,7 @@ func (s *step) changed(file string) {
 		was, known := before[name]
 		delete(before, name)
 		if name == "PATH" { // without the script's own commands, which are not elsewhere
-			text = strings.TrimPrefix(text, os.Getenv(dirVar)+string(os.PathListSeparator))
+			text = strings.TrimPrefix(text, os.Getenv(commandsVar)+string(os.PathListSeparator))
 		}
 		if _, given := s.env[name]; !given && (!known || was != text) {
 			s.env[name] = text
