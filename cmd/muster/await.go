@@ -37,31 +37,43 @@ type awaiting struct {
 }
 
 // awaitMove returns when the data directory has records, at once where it has some, or
-// with an error when ctx is done before.
-func awaitMove(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *probes) error {
-	if empty, err := handover.Empty(o.DataDir); err != nil || !empty {
-		return err
+// when ctx is done, or with an error. The listeners that it has opened, by what --listen
+// says, stay open for the server that begins: who comes meanwhile waits, and what leads
+// here from elsewhere (kubectl port-forward ends where nobody listens) does not break.
+func awaitMove(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *probes) (kept map[string]net.Listener, err error) {
+	if empty, err := handover.Empty(o.DataDir); err != nil || !empty || !o.AwaitMove {
+		return nil, err
 	}
 	newest, err := sqlstore.Newest()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	token, err := tokenOf(o, true)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	kept = map[string]net.Listener{}
+	defer func() {
+		if err != nil || ctx.Err() != nil {
+			for _, l := range kept {
+				_ = l.Close() // the process ends
+			}
+		}
+	}()
 	a := &awaiting{o: o, token: token, log: log, taken: make(chan struct{}), status: api.ServerStatus{
 		PID: os.Getpid(), Address: strings.Join(o.Listen, ","), DataDir: o.DataDir, Version: program.Version().Version, StartedAt: api.Time(time.Now()), Format: newest, AwaitsMove: true,
 	}}
 	srv := &http.Server{Handler: a, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, len(o.Listen))
 	for _, at := range o.Listen {
-		l, err := net.Listen("tcp", at)
+		own, err := net.Listen("tcp", at)
+		var l net.Listener
 		if err == nil {
-			l, err = encrypted(l, o)
+			kept[at] = own
+			l, err = encrypted(lent{own.(*net.TCPListener)}, o)
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("--listen %q: %w", at, err), srv.Close())
+			return kept, errors.Join(fmt.Errorf("--listen %q: %w", at, err), srv.Close())
 		}
 		go func() {
 			if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -73,16 +85,26 @@ func awaitMove(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probe
 	log.Info("awaiting the records of another machine", "address", a.status.Address, "data", o.DataDir, "version", a.status.Version)
 	select {
 	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx), srv.Close())
+		return kept, srv.Close()
 	case err := <-failed:
-		return errors.Join(err, srv.Close())
+		return kept, errors.Join(err, srv.Close())
 	case <-a.taken:
 	}
 	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	probes.next.Store(nil) // it has only begun
-	return ignoreDeadline(srv.Shutdown(sctx))
+	err = ignoreDeadline(srv.Shutdown(sctx))
+	for _, l := range kept {
+		err = errors.Join(err, l.(*net.TCPListener).SetDeadline(time.Time{}))
+	}
+	return kept, err
 }
+
+// lent is a listener that whoever closes it gives back, open.
+type lent struct{ *net.TCPListener }
+
+// Close ends the Accept that waits.
+func (l lent) Close() error { return l.SetDeadline(time.Unix(1, 0)) }
 
 // ServeHTTP answers probes to anyone, and all else to who has the token.
 func (a *awaiting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -127,9 +149,10 @@ func (a *awaiting) take(w http.ResponseWriter, r *http.Request) {
 		case errors.Is(err, handover.ErrStream):
 			p = problemOf(http.StatusBadRequest, "invalid", err.Error(), "move again: nothing was kept of it")
 		default:
-			p = problemOf(http.StatusInternalServerError, "internal", err.Error(), "see this server's log; move again once that is mended")
+			p = problemOf(http.StatusConflict, "conflict", "nothing was kept: "+err.Error(), "mend that on the machine of the server that takes it, and move again")
 		}
 		if empty, e := handover.Empty(a.o.DataDir); e != nil || !empty {
+			p = problemOf(http.StatusInternalServerError, "internal", err.Error(), "see this server's log")
 			close(a.taken) // they are in their place all the same
 		}
 		reply(w, p.Status, p)

@@ -79,10 +79,9 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err := refuseMoved(o.DataDir); err != nil {
 		return err
 	}
-	if o.AwaitMove {
-		if err := awaitMove(ctx, o, log, probes); err != nil || ctx.Err() != nil {
-			return err
-		}
+	kept, err := awaitMove(ctx, o, log, probes)
+	if err != nil || ctx.Err() != nil {
+		return err
 	}
 	if err := refuseEmptied(o.DataDir); err != nil {
 		return err
@@ -156,7 +155,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	guard.Shared(func() bool { return ctl.Rights().Enabled() })
 	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log})
 
-	listeners, address, err := listen(o, handed.Listeners)
+	listeners, address, err := listen(o, handed.Listeners, kept)
 	if err != nil {
 		return err
 	}

@@ -52,3 +52,20 @@ func (c *Cluster) TryHelm(tb testing.TB, args ...string) (string, error) {
 	}
 	return string(out), err
 }
+
+// Tools puts kubectl and helm into a folder, as scripts that lead to this cluster.
+func (c *Cluster) Tools(tb testing.TB, dir string) {
+	tb.Helper()
+	helm, err := HelmProgram()
+	if err != nil {
+		Fail(tb, err)
+	}
+	for name, line := range map[string]string{
+		"kubectl": fmt.Sprintf("exec '%s' kubectl --kubeconfig '%s' \"$@\"", c.program("kube"), c.Kubeconfig),
+		"helm":    fmt.Sprintf("KUBECONFIG='%s' exec '%s' \"$@\"", c.Kubeconfig, helm),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+line+"\n"), 0o755); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
