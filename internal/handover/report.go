@@ -156,7 +156,7 @@ func (x *examination) running() {
 		}
 		if n > 0 {
 			x.r.Blocks = append(x.r.Blocks, Concern{nameOf(e.Workload), fmt.Sprintf("%d of its tasks run on this machine, or may", n),
-				"start the server, and muster node drain "+x.node+" sends it back to its queue; or wait for it, or stop it"})
+				"start the server, and muster node drain " + x.node + " sends it back to its queue; or wait for it, or stop it"})
 		}
 	}
 }

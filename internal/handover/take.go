@@ -130,7 +130,7 @@ func unpackFile(root *os.Root, t *tar.Reader, h *tar.Header) (part, error) {
 	if err := root.MkdirAll(filepath.Dir(h.Name), 0o700); err != nil {
 		return part{}, err
 	}
-	f, err := root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, fs.FileMode(h.Mode)&0o777|0o600)
+	f, err := root.OpenFile(h.Name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, h.FileInfo().Mode().Perm()|0o600)
 	if err != nil {
 		return part{}, err
 	}
