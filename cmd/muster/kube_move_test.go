@@ -217,3 +217,33 @@ func placesOf(w *world, names []string) (line []string) {
 	}
 	return line
 }
+
+// TestPodsGoOnWhenTheirServerMoves: what a machine runs in a cluster is not touched by
+// a move to a server in that cluster, which has the same identity there.
+func TestPodsGoOnWhenTheirServerMoves(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t, kubetest.Options{NoScheduler: true})
+	c.Kwok(t, 1, kubetest.NodeShape{GPUs: 2})
+	one := newWorld(t, "--backend", "local,kube", "--kubeconfig", c.Kubeconfig)
+	one.muster("run", "--name", "goes-on", "--image", "busybox", "--gpus", "2", "--", "sleep", "1h")
+	one.is("goes-on", "running", phase("Running"))
+	before := pods(t, c, "goes-on")
+	one.muster("server", "stop")
+	two, to := newcomer(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig)
+	one.muster(append([]string{"server", "move"}, to...)...)
+	two.answers()
+	two.muster("run", "--name", "next", "--image", "busybox", "--gpus", "1", "--", "sleep", "1h")
+	two.is("next", "waiting for what goes on", phase("Queued"))
+	two.is("goes-on", "running still", func(w *api.Workload) bool { return w.Phase == "Running" && w.Attempt == 0 })
+	after := pods(t, c, "goes-on")
+	if len(before) != 1 || len(after) != 1 {
+		t.Fatalf("it had %d pods, and has %d", len(before), len(after))
+	}
+	for name, pod := range after {
+		if was := before[name]; was == nil || was.UID != pod.UID || pod.DeletionTimestamp != nil {
+			t.Errorf("pod %s was touched", name)
+		}
+	}
+	two.muster("stop", "goes-on", "--yes")
+	two.is("next", "running once that has left", phase("Running"))
+}

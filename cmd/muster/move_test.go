@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/handover"
 	"github.com/musterhq/muster/internal/store/sqlstore"
+	"github.com/musterhq/muster/internal/testing/kubetest"
 )
 
 // other is a server that records are moved to, as one finds it.
@@ -170,5 +171,83 @@ func TestAMoveBringsNoDatabaseForward(t *testing.T) {
 	refusedWith(t, err, "has the format")
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, text) {
 		t.Errorf("the database was changed: %v", err)
+	}
+}
+
+// TestAServerKilledWhileItTakesBeginsAnew: half of a move is none, whichever side ends,
+// and whoever has no token brings nothing.
+func TestAServerKilledWhileItTakesBeginsAnew(t *testing.T) {
+	t.Parallel()
+	one := newWorld(t)
+	one.muster("run", "--name", "over", "--cpu", "100m", "--wait", "--", "echo", "a line of the log")
+	one.muster("server", "stop")
+	id, err := handover.Identify(one.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream bytes.Buffer
+	if err := handover.Pack(&stream, one.data, handover.Manifest{Format: newestFormat(t), ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	two, to := newcomer(t)
+	put := func(token string, body io.Reader) (*http.Response, error) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, to[1]+"/v1/server/move", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		return http.DefaultClient.Do(req)
+	}
+	status := func(token string, body io.Reader, want int) {
+		t.Helper()
+		resp, err := put(token, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("it answers %s, want %d", resp.Status, want)
+		}
+	}
+	token, err := os.ReadFile(to[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	status("somebody", bytes.NewReader(stream.Bytes()), http.StatusUnauthorized)
+	status(string(token), bytes.NewReader(stream.Bytes()[:stream.Len()/2]), http.StatusBadRequest)
+
+	// Half of it has come, and it is killed; so is what it had of it.
+	out, in := io.Pipe()
+	gone := make(chan error, 1)
+	go func() {
+		resp, err := put(string(token), out)
+		if err == nil {
+			resp.Body.Close()
+		}
+		gone <- err
+	}()
+	if _, err := in.Write(stream.Bytes()[:stream.Len()/2]); err != nil {
+		t.Fatal(err)
+	}
+	stage := filepath.Join(two.data, "moving-in")
+	kubetest.Eventually(t, "something of it lies there", func() error { _, err := os.Stat(stage); return err })
+	status(string(token), bytes.NewReader(stream.Bytes()), http.StatusConflict) // one at a time
+	two.kill()
+	_ = in.CloseWithError(io.ErrUnexpectedEOF)
+	if err := <-gone; err == nil {
+		t.Error("whoever sent it was told that it arrived")
+	}
+	if empty, err := handover.Empty(two.data); err != nil || !empty {
+		t.Fatalf("half of it is taken for all: %v", err)
+	}
+	two.start()
+	kubetest.Eventually(t, "it awaits it again", func() error { _, err := one.try(append([]string{"server", "move", "--dry-run"}, to...)...); return err })
+	one.muster(append([]string{"server", "move"}, to...)...)
+	two.answers()
+	if got := two.muster("logs", "over"); got != "a line of the log\n" {
+		t.Errorf("its log is %q", got)
+	}
+	if _, err := os.Stat(stage); err == nil {
+		t.Error("what came lies there twice")
 	}
 }

@@ -49,7 +49,7 @@ const Local = "local"
 // Examine reads what a store holds on the machine that is the node of that name. Nothing
 // is written.
 func Examine(ctx context.Context, st store.Store, node string) (Report, error) {
-	x := examination{ctx: ctx, st: st, node: node}
+	x := examination{ctx: ctx, st: st, node: node, r: Report{Goes: []Count{}, Look: []Concern{}, Blocks: []Concern{}}}
 	x.workloads()
 	x.running()
 	x.place()
