@@ -63,7 +63,7 @@ func awaitMove(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probe
 	a := &awaiting{o: o, token: token, log: log, taken: make(chan struct{}), status: api.ServerStatus{
 		PID: os.Getpid(), Address: strings.Join(o.Listen, ","), DataDir: o.DataDir, Version: program.Version().Version, StartedAt: api.Time(time.Now()), Format: newest, AwaitsMove: true,
 	}}
-	srv := &http.Server{Handler: a, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: a, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	failed := make(chan error, len(o.Listen))
 	for _, at := range o.Listen {
 		own, err := net.Listen("tcp", at)

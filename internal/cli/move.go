@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"strings"
 
@@ -24,7 +26,7 @@ type MoveOptions struct {
 }
 
 func newMove(s *session.Session, move func(context.Context, MoveOptions) (handover.Report, error)) *cobra.Command {
-	o, to, tokenFile := MoveOptions{}, "", ""
+	o, to, tokenFile, plain := MoveOptions{}, "", "", false
 	cmd := &cobra.Command{
 		Use: "move --to ADDRESS", Short: "Move everything to a server on another machine, such as one over Kubernetes",
 		Long: `Takes projects, quotas, secrets, users, schedules, history, logs and all that waits to a
@@ -44,11 +46,14 @@ Said again, it goes on where it was broken off: the records arrive once, or not 
 			if move == nil {
 				return session.UsageError("this program is a client and has no database", "run it on Linux, where the server's data directory is")
 			}
+			if o.DryRun && o.TakeBack {
+				return session.UsageError("--dry-run is of a move, and not of --take-back", "leave one of them out")
+			}
 			var err error
 			if o.DataDir, err = s.Dir(); err != nil {
 				return err
 			}
-			if o.To, err = moveTo(s, to, tokenFile, o.TakeBack); err != nil {
+			if o.To, err = moveTo(s, to, tokenFile, o.TakeBack, plain); err != nil {
 				return err
 			}
 			return runMove(cmd.Context(), s, move, o)
@@ -57,16 +62,16 @@ Said again, it goes on where it was broken off: the records arrive once, or not 
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", "address of the server that takes it: http://host:port, https://host:port")
 	f.StringVar(&tokenFile, "token-file", "", "file with that server's token; by default $MUSTER_TOKEN, or what muster login has kept")
+	f.BoolVar(&plain, "plain", false, "send it unencrypted over a network, which must be trusted: the keys of all secrets are in it")
 	f.BoolVar(&o.DryRun, "dry-run", false, "say what would be moved, and change nothing")
 	f.BoolVar(&o.TakeBack, "take-back", false, "let this machine's server go on; the other must not have the records, or be gone")
 	f.BoolVar(&o.Sure, "yes", false, "with --take-back: also where the other server cannot be asked; it must never go on")
-	cmd.MarkFlagsMutuallyExclusive("dry-run", "take-back")
 	return cmd
 }
 
 // moveTo is a client for the server that takes the records; of a move that is taken back
 // its address is known.
-func moveTo(s *session.Session, to, tokenFile string, back bool) (*client.Client, error) {
+func moveTo(s *session.Session, to, tokenFile string, back, plain bool) (*client.Client, error) {
 	dir, err := s.Dir()
 	if err != nil {
 		return nil, err
@@ -81,6 +86,10 @@ func moveTo(s *session.Session, to, tokenFile string, back bool) (*client.Client
 	if to == "" {
 		return nil, session.UsageError("--to is missing: where everything is to go", "--to http://HOST:PORT of a server that was started with --await-move")
 	}
+	if u, err := url.Parse(to); err == nil && u.Scheme == "http" && !plain && !ownHost(u.Hostname()) {
+		return nil, session.UsageError(fmt.Sprintf("--to: %s is not encrypted, and the keys of all secrets would go over the network", to),
+			"use https://, or a tunnel to an address of this machine (kubectl port-forward, ssh -L), or --plain where the network is trusted")
+	}
 	token := s.TokenFor(to)
 	if tokenFile != "" {
 		text, err := os.ReadFile(tokenFile)
@@ -90,6 +99,12 @@ func moveTo(s *session.Session, to, tokenFile string, back bool) (*client.Client
 		token = strings.TrimSpace(string(text))
 	}
 	return client.New(client.Options{Address: to, Token: token, UserAgent: "muster/" + s.Program.Version.Version})
+}
+
+// ownHost reports whether what is sent there does not leave the machine.
+func ownHost(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 func runMove(ctx context.Context, s *session.Session, move func(context.Context, MoveOptions) (handover.Report, error), o MoveOptions) error {
