@@ -379,7 +379,7 @@ type ServerStatus struct {
 	// Installation is what its records were named when they began, and Format that of
 	// its database.
 	Installation string `json:"installation,omitempty" doc:"Name that its records were given when they began"`
-	Format       int    `json:"format,omitempty" doc:"Format of its database; of one that awaits a move: up to which it reads"`
+	Format       int    `json:"format,omitempty" doc:"Number of its database's format; of one that awaits a move: up to which it reads"`
 	AwaitsMove   bool   `json:"awaitsMove,omitempty" doc:"It has no records, and waits for those of another machine; until then it answers nothing else"`
 	Moved        *Moved `json:"moved,omitempty" doc:"What was moved to it"`
 }

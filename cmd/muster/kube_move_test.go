@@ -143,6 +143,9 @@ func TestEverythingMovesToACluster(t *testing.T) {
 		t.Errorf("they stood in line as %v, and now as %v", line, got)
 	}
 	two.muster("audit", "verify")
+	if status := two.muster("server", "status"); !strings.Contains(status, "Moved here\tfrom ") {
+		t.Errorf("it does not say that it was moved:\n%s", status)
+	}
 	for _, n := range ask[api.NodeList](two, "node", "list").Items {
 		if n.Cordoned || n.Draining {
 			t.Errorf("the cluster's node %s is drained, as the machine of that name was", n.Name)

@@ -151,6 +151,9 @@ func serverStatus(ctx context.Context, s *session.Session) error {
 		{{Text: "Version", Tone: session.ToneTitle}, {Text: st.Version}},
 		{{Text: "Up", Tone: session.ToneTitle}, {Text: session.Age(s.Clock().Sub(session.TimeOf(st.StartedAt)))}},
 	}}
+	if st.Moved != nil {
+		g.Rows = append(g.Rows, []session.Cell{{Text: "Moved here", Tone: session.ToneTitle}, {Text: fmt.Sprintf("from %s, at %s", st.Moved.From, session.TimeOf(st.Moved.At).Local().Format(time.DateTime))}})
+	}
 	if st.FakeGPUs > 0 {
 		g.Rows = append(g.Rows, []session.Cell{{Text: "Fake GPUs", Tone: session.ToneTitle}, {Text: fmt.Sprint(st.FakeGPUs), Tone: session.ToneWait}})
 	}

@@ -2033,7 +2033,7 @@ export interface ServerStatus {
   awaitsMove?: boolean
   dataDir: string
   fakeGpus?: number
-  /** Format of its database; of one that awaits a move: up to which it reads */
+  /** Number of its database's format; of one that awaits a move: up to which it reads */
   format?: number
   /** Name that its records were given when they began */
   installation?: string
