@@ -40,6 +40,9 @@ func move(ctx context.Context, o cli.MoveOptions) (handover.Report, error) {
 	if left != nil && left.Complete && left.To != o.To.Address() {
 		return handover.Report{}, precondition(fmt.Sprintf("the records of %s were moved to %s at %s", dir, left.To, left.At.Format(time.RFC3339)), "move them on from there; or muster server move --take-back, if that server is gone")
 	}
+	if left != nil && !left.Complete && left.To != o.To.Address() { // else two servers could have them
+		return handover.Report{}, refuseMoved(dir)
+	}
 	r, err := recorded(ctx, dir)
 	if err != nil {
 		return r, err

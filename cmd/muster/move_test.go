@@ -86,6 +86,8 @@ func TestAMoveThatBreaksOffShutsBothWays(t *testing.T) {
 	r, err := move(t.Context(), options)
 	refusedWith(t, err, "nobody knows whether the records arrived")
 	refusedWith(t, refuseMoved(dir), "is being moved to http://")
+	_, err = move(t.Context(), cli.MoveOptions{DataDir: dir, To: elsewhere(t)})
+	refusedWith(t, err, "and may have arrived")
 	back := options
 	back.TakeBack = true
 	o.status = api.ServerStatus{Format: newestFormat(t), Installation: r.Installation, Moved: &api.Moved{ID: r.ID}}
