@@ -27,6 +27,7 @@ generate: ## write the generated files again
 
 kubernetes: ## build the Kubernetes that tests run against; minutes for the first time
 	@scripts/kubernetes
+	@scripts/helm
 
 shots: build ## a picture of every screen of the pages, in bin/shots
 	@MUSTER_BIN=$(CURDIR)/bin/muster MUSTER_UI_SHOTS=$(CURDIR)/bin/shots go test ./internal/testing/browser -run Screens -count=1 -timeout 20m

@@ -376,6 +376,19 @@ type ServerStatus struct {
 	Version   string `json:"version"`
 	StartedAt Time   `json:"startedAt"`
 	FakeGPUs  int    `json:"fakeGpus,omitempty"`
+	// Installation is what its records were named when they began, and Format that of
+	// its database.
+	Installation string `json:"installation,omitempty" doc:"Name that its records were given when they began"`
+	Format       int    `json:"format,omitempty" doc:"Number of its database's format; of one that awaits a move: up to which it reads"`
+	AwaitsMove   bool   `json:"awaitsMove,omitempty" doc:"It has no records, and waits for those of another machine; until then it answers nothing else"`
+	Moved        *Moved `json:"moved,omitempty" doc:"What was moved to it"`
+}
+
+// Moved are records that came from another machine.
+type Moved struct {
+	ID   string `json:"id" doc:"SHA-256 of the database as it left"`
+	From string `json:"from" doc:"Name of the machine"`
+	At   Time   `json:"at" doc:"When it left"`
 }
 
 // StopOptions refine a stop.

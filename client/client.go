@@ -144,6 +144,7 @@ type call struct {
 	query  url.Values
 	header http.Header
 	body   []byte
+	stream io.Reader // instead of body, for a call that is made once
 	// again says that repeating the call is harmless once the server may have
 	// seen it.
 	again bool
@@ -179,7 +180,7 @@ func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
 			defer resp.Body.Close()
 			return nil, readProblem(resp)
 		}
-		if ctx.Err() != nil || try >= c.retries || !k.again && !neverSent(err) {
+		if ctx.Err() != nil || try >= c.retries || k.stream != nil || !k.again && !neverSent(err) {
 			return nil, c.failed(ctx, err)
 		}
 		if err := sleep(ctx, wait); err != nil {
@@ -194,7 +195,7 @@ func (c *Client) once(ctx context.Context, k call) (*http.Response, error) {
 	if len(k.query) > 0 {
 		target += "?" + k.query.Encode()
 	}
-	var body io.Reader
+	body := k.stream
 	if k.body != nil {
 		body = bytes.NewReader(k.body)
 	}

@@ -218,9 +218,10 @@ func TestRequests(t *testing.T) {
 			_, err := c.Apply(ctx, api.Manifest{Items: []map[string]any{{"kind": "Pool"}}}, true)
 			return err
 		},
-		"GET /v1/lifecycle": func() error { _, err := c.Lifecycle(ctx, ""); return err },
-		"GET /v1/server":    func() error { _, err := c.Server(ctx); return err },
-		"GET /readyz":       func() error { return c.Ready(ctx) },
+		"GET /v1/lifecycle":           func() error { _, err := c.Lifecycle(ctx, ""); return err },
+		"GET /v1/server":              func() error { _, err := c.Server(ctx); return err },
+		"PUT /v1/server/move records": func() error { _, err := c.MoveIn(ctx, strings.NewReader("records")); return err },
+		"GET /readyz":                 func() error { return c.Ready(ctx) },
 	} {
 		if err := do(); err != nil {
 			t.Errorf("%s: %v", want, err)

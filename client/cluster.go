@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -96,6 +97,15 @@ func (c *Client) Version(ctx context.Context) (*api.Version, error) {
 // Server returns the server's process, address and data directory.
 func (c *Client) Server(ctx context.Context) (*api.ServerStatus, error) {
 	return one[api.ServerStatus](ctx, c, call{method: http.MethodGet, path: "/v1/server", again: true})
+}
+
+// MoveIn gives the records of another machine to a server that awaits them, as a stream
+// that is read to its end. It is not tried again: whether it arrived is in the Moved of
+// Server.
+func (c *Client) MoveIn(ctx context.Context, records io.Reader) (*api.Moved, error) {
+	return one[api.Moved](ctx, c, call{
+		method: http.MethodPut, path: "/v1/server/move", stream: records, header: http.Header{"Content-Type": {"application/gzip"}},
+	})
 }
 
 // Ready fails unless the server answers and can take work.

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/kube"
 	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/local"
+	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/operator"
 	"github.com/musterhq/muster/internal/store"
@@ -26,7 +27,8 @@ type backends struct {
 	all    []backend.Backend
 	local  *local.Backend // nil: this machine is none
 	kubes  []kubeCluster
-	images bool // one of them runs container images
+	former []backend.Output // of tasks that ran on this machine, which is none any more
+	images bool             // one of them runs container images
 	// installation drives clusters; seasoned: it did so before it had a name.
 	installation string
 	seasoned     bool
@@ -66,6 +68,9 @@ func (p *backends) open(o cli.ServerOptions, images *images, as *local.AsSubmitt
 		}
 		p.local, p.images = l, images.store != nil
 		p.all = append(p.all, l)
+	}
+	if p.local == nil { // it may have been one, here or where the records come from
+		p.former = append(p.former, logfile.Former(logs))
 	}
 	if slices.Contains(o.Backends, "kube") {
 		config, latest, err := clusterConfig(o.Kubeconfig, o.KubeContext, log)

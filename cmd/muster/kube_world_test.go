@@ -162,6 +162,19 @@ func (w *world) run(path, name string, args []string) *exec.Cmd {
 // begin starts the server and waits until it answers.
 func (w *world) begin() {
 	w.t.Helper()
+	w.start()
+	w.answers()
+}
+
+// answers waits until the server answers at its socket.
+func (w *world) answers() {
+	w.t.Helper()
+	kubetest.Eventually(w.t, "the server answers", func() error { return w.program("server", "status").Run() })
+}
+
+// start starts the server.
+func (w *world) start() {
+	w.t.Helper()
 	log, err := os.OpenFile(w.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		w.t.Fatal(err)
@@ -172,7 +185,6 @@ func (w *world) begin() {
 	if err := w.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	kubetest.Eventually(w.t, "the server answers", func() error { return w.program("server", "status").Run() })
 }
 
 // kill ends the server as a crash would.
@@ -193,8 +205,12 @@ func (w *world) muster(args ...string) string {
 	return out
 }
 
-func (w *world) try(args ...string) (string, error) {
+func (w *world) try(args ...string) (string, error) { return w.tryWith("", args...) }
+
+// tryWith gives a command something to read.
+func (w *world) tryWith(input string, args ...string) (string, error) {
 	cmd := w.program(args...)
+	cmd.Stdin = strings.NewReader(input)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()

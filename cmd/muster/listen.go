@@ -24,8 +24,9 @@ const socketMax = 107
 
 // listen opens the unix socket and whatever else was asked for. The address of
 // the socket is left in muster.addr for clients. It is only called under the
-// data directory's lock, so a socket that is there belongs to a dead server.
-func listen(o cli.ServerOptions, handed []net.Listener) ([]net.Listener, string, error) {
+// data directory's lock, so a socket that is there belongs to a dead server. kept are
+// open already, by what --listen says.
+func listen(o cli.ServerOptions, handed []net.Listener, kept map[string]net.Listener) ([]net.Listener, string, error) {
 	all, address, err := mainSocket(o.DataDir, handed)
 	if err != nil {
 		return nil, "", err
@@ -39,7 +40,10 @@ func listen(o cli.ServerOptions, handed []net.Listener) ([]net.Listener, string,
 		all = append(all, open)
 	}
 	for _, at := range o.Listen {
-		tcp, err := net.Listen("tcp", at)
+		tcp, err := kept[at], error(nil)
+		if tcp == nil {
+			tcp, err = net.Listen("tcp", at)
+		}
 		if err != nil {
 			err = fmt.Errorf("--listen %q: %w", at, err)
 		} else if open, wrong := encrypted(tcp, o); wrong != nil {

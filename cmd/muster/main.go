@@ -18,5 +18,5 @@ func run() int {
 	if len(os.Args) > 1 && os.Args[1] == local.SupervisorArg {
 		return supervisor.Main(os.Args[2:])
 	}
-	return program.Run(program.Server{Run: serve, Salvage: salvage, Examine: examine})
+	return program.Run(program.Server{Run: serve, Salvage: salvage, Move: move, Examine: examine})
 }

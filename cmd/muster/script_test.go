@@ -57,6 +57,7 @@ func (s scripts) Run() int { return kubetest.Main(s.m) }
 //	expand FILE…            puts the values of ${VARIABLES} into files
 //	released                the program as it is released at $RELEASED, which
 //	                        unlike the test binary runs in any image
+//	site                    a cluster for docs/several-machines.md, see page_cluster_test.go
 //	page FILE               what a page of the documents shows is what happens,
 //	                        see page_test.go
 //	gitserver               a git repository over https and ssh, see git_test.go
@@ -114,6 +115,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
 			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "oidcprovider": oidcprovider, "signsin": signsin, "directory": directory, "account": makeAccount, "as": as, "systemd": systemdUser, "unitpid": unitPid, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
+			"site": func(ts *testscript.TestScript, neg bool, args []string) { site(t, ts, neg, args) },
 			"page": func(ts *testscript.TestScript, neg bool, args []string) { page(t, ts, neg, args) },
 		},
 	})

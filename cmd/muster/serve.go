@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -32,8 +30,6 @@ import (
 	"github.com/musterhq/muster/internal/program"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/serviceproxy"
-	"github.com/musterhq/muster/internal/store"
-	"github.com/musterhq/muster/internal/store/sqlstore"
 	"github.com/musterhq/muster/internal/systemd"
 	"github.com/musterhq/muster/internal/telemetry"
 )
@@ -80,6 +76,13 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		log.Warn("the data directory", "path", o.DataDir, "found", found)
 	}
 	sweep(o.DataDir, log)
+	if err := refuseMoved(o.DataDir); err != nil {
+		return err
+	}
+	kept, err := awaitMove(ctx, o, log, probes)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
 	if err := refuseEmptied(o.DataDir); err != nil {
 		return err
 	}
@@ -145,14 +148,14 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), AsSubmitter: as != nil, Mail: mail.Server != "", Deliver: post.ring, Recorded: onward.Ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
 		Meter:  meter, TaskEnv: taskEnv,
-	}, Series: seen.Store, SampleEvery: o.Monitor.SampleEvery}, where.all, hands, time.Now)
+	}, Series: seen.Store, SampleEvery: o.Monitor.SampleEvery, Former: where.former}, where.all, hands, time.Now)
 	if err != nil {
 		return err
 	}
 	guard.Shared(func() bool { return ctl.Rights().Enabled() })
 	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log})
 
-	listeners, address, err := listen(o, handed.Listeners)
+	listeners, address, err := listen(o, handed.Listeners, kept)
 	if err != nil {
 		return err
 	}
@@ -165,11 +168,15 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	v, browsers := program.Version(), newBrowsers(o.DataDir, listeners, guard, log)
+	status, err := statusOf(ctx, st, api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs})
+	if err != nil {
+		return err
+	}
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
 		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso,
-		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
+		Status: status,
 	})
 	probes.pass(srv.Probes())
 	operator, err := where.operator(o, address, log)
@@ -212,18 +219,6 @@ func sweep(dir string, log *slog.Logger) {
 	if err != nil {
 		log.Warn("what another version has unpacked takes room on", "err", err)
 	}
-}
-
-// openStore opens the database, and says what to do where it cannot be used.
-func openStore(ctx context.Context, path string) (*sqlstore.Store, error) {
-	st, err := sqlstore.Open(ctx, path)
-	switch {
-	case errors.Is(err, store.ErrNewer):
-		return nil, precondition(err.Error(), "use the version of muster that wrote it, or newer")
-	case errors.Is(err, store.ErrCorrupt):
-		return nil, precondition(err.Error(), "restore a backup, or move the file away to begin anew")
-	}
-	return st, err
 }
 
 // work runs the control loop and the listeners until ctx is done or one fails.
@@ -277,92 +272,6 @@ func ignoreDeadline(err error) error {
 		return nil // whoever was slow is cut off
 	}
 	return err
-}
-
-func holder() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return host + ":" + strconv.Itoa(os.Getpid())
-}
-
-// precondition is a refusal to start that names the next step.
-func precondition(detail, hint string) error {
-	return &api.Problem{Title: http.StatusText(http.StatusConflict), Status: http.StatusConflict, Code: "conflict", Detail: detail, Hint: hint}
-}
-
-// lockFor locks the data directory. A server that may stand by waits while
-// another has it: that one may be about to end.
-func lockFor(ctx context.Context, o cli.ServerOptions, log *slog.Logger) (*os.File, error) {
-	logged := false
-	for {
-		f, err := lockDir(o.DataDir)
-		var p *api.Problem
-		if !o.LeaderElect || !errors.As(err, &p) {
-			return f, err
-		}
-		if !logged {
-			log.Info("standing by", "until", "the data directory is free", "why", p.Detail)
-			logged = true
-		}
-		select {
-		case <-ctx.Done():
-			return nil, nil
-		case <-time.After(lockEvery):
-		}
-	}
-}
-
-// lockEvery is how often a server that stands by tries to lock its data
-// directory.
-const lockEvery = 200 * time.Millisecond
-
-// lockDir keeps a second server from the same data directory.
-func lockDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the data directory cannot be made: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "server.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("the data directory cannot be used: %w", err)
-	}
-	if err := flock(f); err != nil {
-		pid, _ := os.ReadFile(f.Name())
-		f.Close()
-		return nil, precondition(
-			fmt.Sprintf("another server (pid %s) serves %s already", strings.TrimSpace(string(pid)), dir),
-			"use it, end it with muster server stop, or choose another --data-dir")
-	}
-	if err := f.Truncate(0); err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-		if err != nil {
-			f.Close()
-			return nil, fmt.Errorf("the data directory cannot be written: %w", err)
-		}
-	}
-	return f, nil
-}
-
-// flock takes the lock. A server that was ended by force may have left it to a
-// child that had not come to its own program yet; that one lets go by itself.
-func flock(f *os.File) error {
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil || time.Since(begun) > lockLeft || !ownerGone(f.Name()) {
-			return err
-		}
-	}
-}
-
-// lockLeft is how long the lock of a server that is gone is waited for.
-const lockLeft = 5 * time.Second
-
-// ownerGone reports whether a lock was written by a process that is no more.
-func ownerGone(path string) bool {
-	text, _ := os.ReadFile(path)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	return err == nil && pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
 
 // freePort proposes ports for gangs: one that nobody listens on at present and

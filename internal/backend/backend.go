@@ -50,6 +50,11 @@ type Backend interface {
 	// Unknown tasks are a success; tasks that have not ended are kept.
 	Forget(ctx context.Context, ids []core.TaskID) error
 
+	Output
+}
+
+// Output is what tasks have written, also those of a backend that is no more.
+type Output interface {
 	// Logs opens the output of a task, ended or not. A task that is silent has
 	// an empty one; ErrNoLogs means that it never started.
 	Logs(ctx context.Context, id core.TaskID, opts LogOptions) (io.ReadCloser, error)

@@ -25,12 +25,15 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/doctor"
+	"github.com/musterhq/muster/internal/handover"
 )
 
 // ServerOptions say how a server is to run.
 type ServerOptions struct {
 	DataDir string
-	Listen  []string // further addresses, host:port; the unix socket is always there
+	// AwaitMove has a server without records wait for those of another machine.
+	AwaitMove bool
+	Listen    []string // further addresses, host:port; the unix socket is always there
 	// AsSubmitter has tasks run as who submits them; of root as RootTasksAs ("root": as
 	// root). SetUIDPrograms lets set-uid programs gain rights in them. Socket is where
 	// all users of the machine find the server then, unless systemd opens it.
@@ -103,6 +106,8 @@ type Hooks struct {
 	// Salvage finds what of the database in dataDir cannot be read and, with
 	// take, takes it out.
 	Salvage func(ctx context.Context, dataDir string, take bool) (Salvaged, error)
+	// Move takes what is in a data directory to another server.
+	Move func(context.Context, MoveOptions) (handover.Report, error)
 	// Examine asks a cluster for what a server needs there.
 	Examine func(context.Context, ClusterQuestion) ([]doctor.Check, error)
 	// Commands are further commands, which work with what Tool offers.

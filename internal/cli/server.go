@@ -50,7 +50,7 @@ What it started goes on without it; the next server takes it over.`,
 		Use: "stop", Short: "End the local server; what it runs goes on", Args: session.NoArgs, Example: "  muster server stop",
 		RunE: func(cmd *cobra.Command, _ []string) error { return serverStop(cmd.Context(), s) },
 	}
-	cmd.AddCommand(status, stop, newInstall(s, hooks), newUninstall(s), newSalvage(s, hooks.Salvage))
+	cmd.AddCommand(status, stop, newInstall(s, hooks), newUninstall(s), newSalvage(s, hooks.Salvage), newMove(s, hooks.Move))
 	return cmd
 }
 
@@ -86,6 +86,9 @@ func checkServer(o *ServerOptions) error {
 		if err := checkAddress(at, o.TokenFile != "" || o.TLSCert != ""); err != nil {
 			return err
 		}
+	}
+	if o.AwaitMove && len(o.Listen) == 0 {
+		return session.UsageError("--await-move is given without --listen, where the other machine reaches this one", "add --listen HOST:PORT")
 	}
 	if u, err := url.Parse(o.Advertise); o.Advertise != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return session.UsageError(fmt.Sprintf("--advertise: %q is not a URL", o.Advertise), "like http://muster.example:8080")
@@ -148,6 +151,9 @@ func serverStatus(ctx context.Context, s *session.Session) error {
 		{{Text: "Version", Tone: session.ToneTitle}, {Text: st.Version}},
 		{{Text: "Up", Tone: session.ToneTitle}, {Text: session.Age(s.Clock().Sub(session.TimeOf(st.StartedAt)))}},
 	}}
+	if st.Moved != nil {
+		g.Rows = append(g.Rows, []session.Cell{{Text: "Moved here", Tone: session.ToneTitle}, {Text: fmt.Sprintf("from %s, at %s", st.Moved.From, session.TimeOf(st.Moved.At).Local().Format(time.DateTime))}})
+	}
 	if st.FakeGPUs > 0 {
 		g.Rows = append(g.Rows, []session.Cell{{Text: "Fake GPUs", Tone: session.ToneTitle}, {Text: fmt.Sprint(st.FakeGPUs), Tone: session.ToneWait}})
 	}

@@ -29,6 +29,7 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Registry, "registry", os.Getenv("MUSTER_REGISTRY"), "where built images and published models go that name no target: HOST or HOST/PATH")
 	f.StringVar(&x.cache, "image-cache", "50Gi", "how much the cache of container images may hold; 0: no limit")
 	f.StringArrayVar(&o.Listen, "listen", nil, "also serve on this HOST:PORT; repeat for several")
+	f.BoolVar(&o.AwaitMove, "await-move", false, "where there are no records yet, wait for those of another machine (muster server move), and begin with them")
 	f.StringSliceVar(&o.Backends, "backend", nil, "where work runs: local (this machine, the default), kube (a Kubernetes cluster), or both")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "file that opens the cluster of --backend kube; by default the cluster that the server runs in, else $KUBECONFIG or ~/.kube/config")
 	f.StringVar(&o.KubeContext, "kube-context", "", "context in the kubeconfig; by default its current one")

@@ -41,6 +41,7 @@ type Control struct {
 	studies chan struct{}
 	// keyring opens secrets on their way to a backend.
 	keyring launch.Keyring
+	former  []backend.Output
 	clock   func() time.Time
 	samples *samples
 
@@ -72,12 +73,14 @@ type Options struct {
 	// SampleEvery is how often that is done; 0: every 10 s.
 	Series      *timeseries.Store
 	SampleEvery time.Duration
+	// Former are the outputs of tasks whose backends are no more.
+	Former []backend.Output
 }
 
 // New loads the state and readies the backends; Run starts the work.
 func New(ctx context.Context, d Options, backends []backend.Backend, hands Hands, clock func() time.Time) (*Control, error) {
 	c := &Control{
-		keyring: d.Secrets, samples: newSamples(d),
+		keyring: d.Secrets, former: d.Former, samples: newSamples(d),
 		store: d.Store, backends: map[string]*actuator{}, hub: newHub(), clock: Steady(clock),
 		inbox: make(chan request, batchMax), done: make(chan struct{}), ready: make(chan struct{}), studies: make(chan struct{}, studiesAtOnce),
 	}
@@ -248,8 +251,8 @@ func (c *Control) deleteLogs(a draft.Action) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		var failure error
-		for _, p := range c.backends {
-			failure = errors.Join(failure, p.backend.DeleteLogs(ctx, a.Workload))
+		for _, p := range c.Outputs() {
+			failure = errors.Join(failure, p.DeleteLogs(ctx, a.Workload))
 		}
 		if c.operations.hands != nil {
 			failure = errors.Join(failure, c.operations.hands.Clean(ctx, a.Workload))
@@ -323,7 +326,16 @@ func (c *Control) Ready() <-chan struct{} { return c.ready }
 // Store is for readers: what it answers is committed.
 func (c *Control) Store() store.Store { return c.store }
 
-// Backends returns every backend, for readers of logs.
+// Outputs are where the logs of tasks may be, of former backends first.
+func (c *Control) Outputs() []backend.Output {
+	all := slices.Clone(c.former)
+	for _, a := range c.backends {
+		all = append(all, a.backend)
+	}
+	return all
+}
+
+// Backends returns every backend.
 func (c *Control) Backends() []backend.Backend {
 	all := make([]backend.Backend, 0, len(c.backends))
 	for _, a := range c.backends {

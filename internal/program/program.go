@@ -14,12 +14,14 @@ import (
 	"github.com/musterhq/muster/internal/cli/terminal"
 	"github.com/musterhq/muster/internal/compat/commands"
 	"github.com/musterhq/muster/internal/doctor"
+	"github.com/musterhq/muster/internal/handover"
 )
 
 // Server is the half that only a server needs.
 type Server struct {
 	Run     func(context.Context, cli.ServerOptions) error
 	Salvage func(ctx context.Context, dir string, take bool) (cli.Salvaged, error)
+	Move    func(context.Context, cli.MoveOptions) (handover.Report, error)
 	Examine func(context.Context, cli.ClusterQuestion) ([]doctor.Check, error)
 }
 
@@ -33,7 +35,7 @@ func Run(server Server) int {
 	args, name := os.Args[1:], "muster"
 	hooks := cli.Hooks{
 		Program:   session.Program{Name: name, Version: Version(), StartServer: start},
-		RunServer: server.Run, Salvage: server.Salvage, Examine: server.Examine, Commands: commands.Below,
+		RunServer: server.Run, Salvage: server.Salvage, Move: server.Move, Examine: server.Examine, Commands: commands.Below,
 	}
 	if code, ok := commands.Main(filepath.Base(os.Args[0]), args, terminal.Terminal(), hooks); ok {
 		return code

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/doctor"
+	"github.com/musterhq/muster/internal/handover"
 	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/program"
 )
@@ -33,6 +34,12 @@ var server = program.Server{
 			return cli.Salvaged{}, refuse("there is no database: "+what, "name the data directory of the server with --data-dir")
 		}
 		return cli.Salvaged{}, become(dir)
+	},
+	Move: func(_ context.Context, o cli.MoveOptions) (handover.Report, error) {
+		if empty, err := handover.Empty(o.DataDir); err != nil || empty {
+			return handover.Report{}, errors.Join(err, refuse(o.DataDir+" has no muster.db: there is nothing to move", "name the data directory of the server with --data-dir"))
+		}
+		return handover.Report{}, become(o.DataDir)
 	},
 	Examine: func(_ context.Context, q cli.ClusterQuestion) ([]doctor.Check, error) {
 		if err := os.MkdirAll(q.DataDir, 0o700); err != nil {

@@ -125,6 +125,11 @@ func (p *Backend) node() core.NodeID {
 	if p.opts.NodeName != "" {
 		return p.opts.NodeName
 	}
+	return NodeName()
+}
+
+// NodeName is what this machine is called as a node, unless options say otherwise.
+func NodeName() core.NodeID {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
 		host = "localhost"

@@ -60,9 +60,9 @@ func (s *Session) KeepCredentials(c Credentials) error {
 	return wholefile.Write(path, data)
 }
 
-// tokenFor is what a server at an address is shown: $MUSTER_TOKEN, or what muster
+// TokenFor is what a server at an address is shown: $MUSTER_TOKEN, or what muster
 // login has kept for it.
-func (s *Session) tokenFor(address string) string {
+func (s *Session) TokenFor(address string) string {
 	if t := s.Env("MUSTER_TOKEN"); t != "" {
 		return t
 	}

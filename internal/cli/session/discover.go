@@ -127,7 +127,7 @@ func (s *Session) dial(ctx context.Context, start bool) (*client.Client, error) 
 func (s *Session) client(address string) (*client.Client, error) { return s.clientTrying(address, 0) }
 
 func (s *Session) clientTrying(address string, retries int) (*client.Client, error) {
-	return client.New(client.Options{Address: address, Token: s.tokenFor(address), UserAgent: "muster/" + s.Program.Version.Version, Retries: retries})
+	return client.New(client.Options{Address: address, Token: s.TokenFor(address), UserAgent: "muster/" + s.Program.Version.Version, Retries: retries})
 }
 
 // answers reports whether anyone listens at a local address. One that is not

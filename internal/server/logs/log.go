@@ -143,7 +143,7 @@ func (s *routes) run(ctx context.Context, w *core.Workload, attempt int, in *log
 // openLogs finds the backend that has the task's output.
 func (s *routes) openLogs(ctx context.Context, id core.TaskID, o backend.LogOptions) (io.ReadCloser, error) {
 	err := backend.ErrNoLogs
-	for _, p := range s.Control.Backends() {
+	for _, p := range s.Control.Outputs() {
 		var body io.ReadCloser
 		if body, err = p.Logs(context.WithoutCancel(ctx), id, o); err == nil {
 			return body, nil

@@ -118,6 +118,23 @@ func connect(path, mode string, most int, pragmas []string) (*sql.DB, error) {
 	return db, nil
 }
 
+// Newest is the format of databases that this version writes, the last that it reads.
+func Newest() (int, error) { return newest(sqliteDialect) }
+
+// Format is that of the database at path, which is not changed.
+func Format(ctx context.Context, path string) (int, error) {
+	db, err := connect(path, "ro", 1, readPragmas)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	var version int
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return 0, failure(path, "reading the format of the database", err)
+	}
+	return version, nil
+}
+
 // realPath is the path by which the system knows a file.
 func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -845,6 +845,15 @@ export interface Metrics {
   to: Time
 }
 
+export interface Moved {
+  /** When it left */
+  at: Time
+  /** Name of the machine */
+  from: string
+  /** SHA-256 of the database as it left */
+  id: string
+}
+
 export interface NewAccessRule {
   role: string
   /** Project or department; '-': the system */
@@ -2020,8 +2029,16 @@ export interface SecretList {
 
 export interface ServerStatus {
   address: string
+  /** It has no records, and waits for those of another machine; until then it answers nothing else */
+  awaitsMove?: boolean
   dataDir: string
   fakeGpus?: number
+  /** Number of its database's format; of one that awaits a move: up to which it reads */
+  format?: number
+  /** Name that its records were given when they began */
+  installation?: string
+  /** What was moved to it */
+  moved?: Moved
   pid: number
   startedAt: Time
   version: string

@@ -40,9 +40,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if eq .Values.server.advertise "none" -}}
 {{- else if .Values.server.advertise -}}
 {{- .Values.server.advertise -}}
-{{- else if eq (int .Values.service.port) 80 -}}
+{{- else if eq (printf "%s%d" (include "muster.scheme" .) (int .Values.service.port)) "http80" -}}
 {{- printf "http://%s.%s.svc" (include "muster.fullname" .) .Release.Namespace -}}
 {{- else -}}
-{{- printf "http://%s.%s.svc:%d" (include "muster.fullname" .) .Release.Namespace (int .Values.service.port) -}}
+{{- printf "%s://%s.%s.svc:%d" (include "muster.scheme" .) (include "muster.fullname" .) .Release.Namespace (int .Values.service.port) -}}
 {{- end -}}
+{{- end -}}
+
+{{- define "muster.scheme" -}}
+{{- if .Values.tls.existingSecret -}}https{{- else -}}http{{- end -}}
 {{- end -}}
