@@ -16,7 +16,7 @@ type options struct {
 	nodes, tasks, perNode, cpus, gpus int
 	relative                          int
 	label, killOnBadExit              bool
-	list, exclude                     string
+	list, exclude, name               string
 	output, errors, dir, export       string
 	openMode, input, distribution     string
 	multi                             bool // argv is a file that says what each task runs
@@ -132,6 +132,8 @@ func (o *options) set(name, value string) error {
 		o.killOnBadExit = value != "0"
 	case "nodelist":
 		o.list = value
+	case "job-name":
+		o.name = value
 	case "exclude":
 		o.exclude = value
 	case "output":

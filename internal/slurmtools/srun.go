@@ -96,7 +96,14 @@ func srun(args []string) (int, error) {
 	s.changed(filepath.Join(dir, envFile))
 	// Its pid may soon be another program's, which no signal is meant for.
 	defer func() { _ = os.Truncate(stepFile(dir, s.id), 0) }()
-	return s.run()
+	r := newRecord()
+	r.began(&s)
+	code, err := s.run()
+	if err != nil {
+		code = max(code, 1)
+	}
+	r.ended(&s, code)
+	return code, err
 }
 
 // handedOn are the signals that srun hands on to what it has started.
@@ -272,7 +279,7 @@ func (s *step) run() (int, error) {
 				}
 			}
 			if code != 0 && ctx.Err() == nil {
-				fmt.Fprintf(os.Stderr, "srun: error: %s: task %d: Exited with exit code %d\n", r.host, r.proc, code)
+				fmt.Fprintf(os.Stderr, "srun: error: %s: task %d: %s\n", r.host, r.proc, ending(code))
 			}
 			worst = max(worst, code)
 			if code != 0 && s.o.killOnBadExit {
