@@ -51,6 +51,9 @@ type step struct {
 	unset []string
 	bare  []string // the environment of a step that has nothing of the script's; nil: it has
 
+	parts    map[int]part // what it holds, by node
+	roomFile string       // says so to other steps
+
 	programs [][]string // of --multi-prog, by rank
 	input    *feed
 	mu       sync.Mutex
@@ -78,9 +81,10 @@ func srun(args []string) (int, error) {
 		return 1, err
 	}
 	s := step{o: o}
-	if s.ranks, s.hosts, err = s.o.layout(hosts); err != nil {
+	if err := s.place(dir, hosts); err != nil {
 		return 1, err
 	}
+	defer func() { _ = os.Remove(s.roomFile) }()
 	if s.o.multi {
 		if s.programs, err = programs(o.argv, len(s.ranks)); err != nil {
 			return 1, err
@@ -196,6 +200,7 @@ type program struct {
 	Argv  []string          `json:"argv"`
 	GPUs  int               `json:"gpus,omitempty"` // of each process
 	Local int               `json:"local"`
+	Of    []int             `json:"of,omitempty"`   // the step's, among the node's; nil: all
 	Path  string            `json:"path,omitempty"` // of the script, on the node that it runs on
 }
 
@@ -238,7 +243,7 @@ func (s *step) of(r rank) program {
 	if err != nil || s.o.dir != "" {
 		dir = s.o.dir
 	}
-	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local}
+	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
 	if s.o.multi {
 		p.Argv = s.programs[r.proc]
 	}
