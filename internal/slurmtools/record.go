@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// tellWithin is how long a step waits for the server to keep its record.
-const tellWithin = 5 * time.Second
+// answerWithin is how long a step waits for the server to keep its record.
+const answerWithin = 5 * time.Second
 
 // record tells the server of a step, whose sacct and sstat ask. A step runs as well
 // without a record: where one cannot be kept nobody is told, as the script's output
@@ -37,7 +37,7 @@ func newRecord() *record {
 	if url == "" || err != nil || aerr != nil {
 		return &record{}
 	}
-	r := &record{client: &http.Client{Timeout: tellWithin}, url: strings.TrimSuffix(url, "/"), token: strings.TrimSpace(string(token)), task: task}
+	r := &record{client: &http.Client{Timeout: answerWithin}, url: strings.TrimSuffix(url, "/"), token: strings.TrimSpace(string(token)), task: task}
 	if path, is := strings.CutPrefix(url, "unix://"); is {
 		r.url = "http://muster"
 		r.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -63,17 +63,17 @@ func (r *record) began(s *step) {
 		}
 		body["on"] = on
 	}
-	if err := r.tell(http.MethodPost, body); err != nil {
+	if err := r.announce(http.MethodPost, body); err != nil {
 		r.client = nil // who does not hear of its start need not hear of its end
 	}
 }
 
 // ended says how a step has ended.
 func (r *record) ended(s *step, code int) {
-	_ = r.tell(http.MethodPatch, map[string]any{"id": s.id, "task": r.task, "exitCode": min(max(code, 0), 255)})
+	_ = r.announce(http.MethodPatch, map[string]any{"id": s.id, "task": r.task, "exitCode": min(max(code, 0), 255)})
 }
 
-func (r *record) tell(method string, body map[string]any) error {
+func (r *record) announce(method string, body map[string]any) error {
 	if r.client == nil {
 		return nil
 	}
