@@ -17,6 +17,7 @@ type options struct {
 	relative                          int
 	nodeGPUs, allGPUs                 int  // of each node and of the step; 0: not said
 	overlap                           bool // it shares CPUs with other steps
+	pty                               bool
 	label, killOnBadExit              bool
 	list, exclude, name               string
 	output, errors, dir, export       string
@@ -161,7 +162,7 @@ func (o *options) set(name, value string) error {
 	case "het-group", "pack-group":
 		return fmt.Errorf("--het-group: the nodes of a job are all alike here, so it has no such groups; submit a job for each")
 	case "pty":
-		return fmt.Errorf("--pty is not taken; muster exec -it gives a terminal")
+		o.pty = true
 	case "container-image":
 		return fmt.Errorf("--container-image of a step is not taken; write it for the whole script: #SBATCH --container-image")
 	}

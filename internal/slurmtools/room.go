@@ -73,18 +73,18 @@ const (
 // step of a step does not wait, as it would for the one that started it.
 func (s *step) place(dir string, hosts []string) error {
 	waits := !s.o.overlap && os.Getenv("SLURM_STEP_ID") == ""
-	said := false
+	waiting := false
 	for pause := lookFirst; ; pause = min(2*pause, lookMost) {
 		ok, err := s.tryPlace(dir, hosts, waits)
 		if err != nil || ok {
-			if ok && said {
+			if ok && waiting {
 				fmt.Fprintf(os.Stderr, "srun: Step created for job %s\n", os.Getenv("SLURM_JOB_ID"))
 			}
 			return err
 		}
-		if !said {
+		if !waiting {
 			fmt.Fprintf(os.Stderr, "srun: Job %s step creation temporarily disabled, retrying (Requested nodes are busy)\n", os.Getenv("SLURM_JOB_ID"))
-			said = true
+			waiting = true
 		}
 		time.Sleep(pause)
 	}

@@ -20,6 +20,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/term"
+
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/mpi"
@@ -80,11 +82,18 @@ func srun(args []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	if o.pty && !term.IsTerminal(int(os.Stdin.Fd())) {
+		fmt.Fprintln(os.Stderr, "srun: error: Not using a pseudo-terminal, disregarding --pty option")
+		o.pty = false
+	}
 	s := step{o: o}
 	if err := s.place(dir, hosts); err != nil {
 		return 1, err
 	}
 	defer func() { _ = os.Remove(s.roomFile) }()
+	if s.o.pty && (len(s.ranks) > 1 || s.ranks[0].at > 0) {
+		return 1, errors.New("--pty is for one process on the first node of a job; muster exec -it gives a terminal on the others")
+	}
 	if s.o.multi {
 		if s.programs, err = programs(o.argv, len(s.ranks)); err != nil {
 			return 1, err
@@ -356,6 +365,9 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 	}
 	cmd := exec.CommandContext(ctx, s.self, StepArg, text)
 	cmd.Stdout, cmd.Stderr, cmd.Env = out, errs, s.bare
+	if s.o.pty { // the terminal itself, which srun has
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	}
 	if cmd.Stdin, err = fileOf(in); err != nil {
 		return 1, err
 	}
@@ -463,7 +475,11 @@ func (l *lines) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.rest) > 0 {
-		_ = l.put(append(l.rest, '\n'))
+		rest := l.rest
+		if l.label != "" {
+			rest = append(rest, '\n')
+		}
+		_ = l.put(rest)
 	}
 	l.rest = nil
 }
