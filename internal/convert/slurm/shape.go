@@ -43,6 +43,9 @@ func (s *script) shape() (sh shape, ok bool) {
 		sh.nodes = tasks
 		s.record(nd, source.Approximated, false, "workers", fmt.Sprintf("%d tasks run on %d nodes, as under Slurm", tasks, tasks))
 	}
+	if nd == nil && pd == nil && total == 0 {
+		sh.nodes = s.spread(td, tasks)
+	}
 	counted := tasks > 0 || per > 0
 	switch {
 	case tasks == 0 && per > 0:
@@ -65,6 +68,29 @@ func (s *script) shape() (sh shape, ok bool) {
 		s.doc.Kind, s.doc.Workers, s.doc.CleanPolicy = lifecycle.Distributed, sh.nodes, "running"
 	}
 	return sh, true
+}
+
+// spread is how many nodes so many tasks need that are not said to be on one: as Slurm
+// does, where the largest node has not so many CPUs.
+func (s *script) spread(d *directive, tasks int) int {
+	each := 1
+	if c := s.opts["cpus-per-task"]; c != nil {
+		each, _ = strconv.Atoi(c.value)
+	}
+	if s.sub.Largest == nil || tasks < 2 || each < 1 || s.opts["gpus-per-task"] != nil {
+		return 1
+	}
+	pool := ""
+	if p := s.opts["partition"]; p != nil {
+		pool = p.value
+	}
+	on := s.sub.Largest(pool) / each
+	if on < 1 || tasks <= on {
+		return 1
+	}
+	nodes := (tasks + on - 1) / on
+	s.record(d, source.Translated, false, "workers", fmt.Sprintf("no node has so many CPUs: %d tasks are spread over %d nodes, as under Slurm", tasks, nodes))
+	return nodes
 }
 
 // perGPU is what --ntasks-per-gpu says beside --ntasks: GPUs where none are said
