@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/kubernetes/servedmodels"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
@@ -19,6 +20,7 @@ type reader struct {
 	secretKeys map[string][]string          // keys of the Secrets of the file
 	groupNames []string                     // of groups, in their order
 	runtimes   map[string]*codec.Tree       // runtimes of the file, by name
+	servings   servedmodels.Runtimes        // those of KServe
 	work       bool                         // the file has a workload
 	texts      []*codec.Tree                // what its tasks read
 	services   []*source.Map                // that lead to pods by a name
