@@ -104,6 +104,7 @@ func Read(r *source.Reader, trees []codec.Tree) {
 	}
 	joinPods(k)
 	nameServices(k)
+	nameAlone(k)
 }
 
 // kind is the kind of an object, which stays untaken.

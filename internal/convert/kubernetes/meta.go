@@ -27,6 +27,8 @@ type reader struct {
 	groups     map[string]*podGroup         // pods that start together
 	computed   map[*spec.Document]*computed // what a shell finds out for a document's tasks, until its command does
 	schedule   *source.Schedule             // of the CronJob that is read; nil: it is another kind
+	onlyPod    string                       // name of the only pod of the object that is read; empty: it has several, or nobody knows
+	alone      []aloneNamed                 // pods that have a name of their own
 	scaling    *scaler                      // of the Service of Knative that is read; nil: it is another kind
 }
 
