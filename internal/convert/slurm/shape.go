@@ -23,6 +23,10 @@ func (s *script) shape() (sh shape, ok bool) {
 			return sh, false
 		}
 	}
+	listed := s.listed()
+	if nd == nil && listed > 1 { // a list of nodes is as many nodes
+		nd, sh.nodes = s.opts["nodelist"], listed
+	}
 	td, tasks := s.number("ntasks")
 	pd, per := s.number("ntasks-per-node")
 	gd, perGPU := s.number("ntasks-per-gpu")
@@ -34,8 +38,8 @@ func (s *script) shape() (sh shape, ok bool) {
 		}
 	}
 	switch {
-	case pd != nil && td != nil && nd == nil:
-		sh.nodes = (tasks + per - 1) / per
+	case pd != nil && td != nil && s.opts["nodes"] == nil:
+		sh.nodes = max((tasks+per-1)/per, min(listed, tasks))
 	case pd != nil && td != nil && tasks > per*sh.nodes:
 		s.refuse(td, fmt.Sprintf("%d tasks do not fit on %d nodes of %d", tasks, sh.nodes, per), "make them agree")
 		return sh, false
@@ -68,6 +72,19 @@ func (s *script) shape() (sh shape, ok bool) {
 		s.doc.Kind, s.doc.Workers, s.doc.CleanPolicy = lifecycle.Distributed, sh.nodes, "running"
 	}
 	return sh, true
+}
+
+// listed is how many nodes --nodelist names; what is wrong with it is found later.
+func (s *script) listed() int {
+	d := s.opts["nodelist"]
+	if d == nil {
+		return 0
+	}
+	names, err := Hostnames(d.value)
+	if err != nil {
+		return 0
+	}
+	return len(names)
 }
 
 // spread is how many nodes so many tasks need that are not said to be on one: as Slurm

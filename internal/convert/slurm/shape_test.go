@@ -37,6 +37,13 @@ func TestShapes(t *testing.T) {
 		"--ntasks-per-gpu=2 -n3":                        "1 nodes, 3 tasks, 3 CPUs, 2 GPUs",
 		"--ntasks-per-gpu=2 -n4 --gpus=2":               "1 nodes, 4 tasks, 4 CPUs, 2 GPUs",
 
+		// A list of nodes is as many.
+		"-w n[1-3]":                     "3 nodes, 1 tasks, 1 CPUs, 0 GPUs",
+		"-w n[1-3] -n2":                 "2 nodes, 2 tasks, 1 CPUs, 0 GPUs",
+		"-w n[1-3] -n6":                 "3 nodes, 6 tasks, 2 CPUs, 0 GPUs",
+		"-w n[1-3] --ntasks-per-node=2": "3 nodes, 6 tasks, 2 CPUs, 0 GPUs",
+		"-N3 -w n1":                     "3 nodes, 1 tasks, 1 CPUs, 0 GPUs",
+
 		// Limits are whole minutes.
 		"-t 0:10":     "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 1m",
 		"-t 1:30":     "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 2m",
