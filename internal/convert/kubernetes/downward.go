@@ -38,7 +38,7 @@ var labelWords = map[string]string{
 	"job-name":                                   `"$MUSTER_WORKLOAD"`,
 	"ray.io/cluster":                             `"$MUSTER_WORKLOAD"`,
 	"training.kubeflow.org/job-name":             `"$MUSTER_WORKLOAD"`,
-	"training.kubeflow.org/replica-index":        `"$NODE_RANK"`,
+	"training.kubeflow.org/replica-index":        `"` + rankInGroup + `"`,
 	"controller-uid":                             `"$MUSTER_WORKLOAD_ID"`,
 	"batch.kubernetes.io/controller-uid":         `"$MUSTER_WORKLOAD_ID"`,
 	"leaderworkerset.sigs.k8s.io/size":           `"$NUM_NODES"`,
