@@ -72,7 +72,7 @@ const (
 // there are such: under Slurm steps of a job share no CPUs, unless they --overlap. A
 // step of a step does not wait, as it would for the one that started it.
 func (s *step) place(dir string, hosts []string) error {
-	waits := !s.o.overlap && os.Getenv("SLURM_STEP_ID") == ""
+	waits := !s.o.overlap && os.Getenv("SLURM_OVERLAP") == "" && os.Getenv("SLURM_STEP_ID") == ""
 	waiting := false
 	for pause := lookFirst; ; pause = min(2*pause, lookMost) {
 		ok, err := s.tryPlace(dir, hosts, waits)
