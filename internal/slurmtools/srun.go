@@ -63,6 +63,13 @@ type step struct {
 }
 
 func srun(args []string) (int, error) {
+	if len(args) == 1 && slices.Contains([]string{"--version", "-V", "--help", "--usage"}, args[0]) {
+		self, err := os.Executable()
+		if err != nil {
+			return 1, err
+		}
+		return 1, syscall.Exec(self, []string{"srun", args[0]}, os.Environ()) // as outside of a job
+	}
 	o, err := parse(args)
 	if err != nil {
 		return 1, err
