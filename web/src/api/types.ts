@@ -659,12 +659,12 @@ export interface Identity {
 }
 
 export interface JobStep {
-  /** Of all its processes */
+  /** CPU cores of all its processes */
   cpus: number
   /** Absent where it goes on, or has ended with its script */
   endedAt?: Time
   exitCode?: number
-  /** Its number in the script */
+  /** Its number in the script, from 0 */
   id: number
   /** Its program, or what srun was told to call it */
   name: string
@@ -680,7 +680,9 @@ export interface JobStep {
 export interface JobStepEnd {
   /** The highest of its processes; 128 + signal where one ended it */
   exitCode?: number
+  /** Its number in the script, from 0 */
   id: number
+  /** Index of the task that runs the script */
   task: number
 }
 
@@ -899,9 +901,9 @@ export interface NewCheckpoint {
 }
 
 export interface NewJobStep {
-  /** Of all its processes */
+  /** CPU cores of all its processes */
   cpus: number
-  /** Its number in the script */
+  /** Its number in the script, from 0 */
   id: number
   /** Its program, or what srun was told to call it */
   name: string
