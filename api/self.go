@@ -65,3 +65,28 @@ type FirstError struct {
 	ExitCode *int     `json:"exitCode,omitempty"`
 	At       *Time    `json:"at,omitempty" doc:"When it was written"`
 }
+
+// NewJobStep is a step of a batch script, as srun says that it starts it.
+type NewJobStep struct {
+	ID    int    `json:"id" minimum:"0" doc:"Its number in the script, from 0"`
+	Task  int    `json:"task" minimum:"0" doc:"Index of the task that runs the script"`
+	Name  string `json:"name" minLength:"1" maxLength:"1024" doc:"Its program, or what srun was told to call it"`
+	Tasks int    `json:"tasks" minimum:"1" maximum:"10000000" doc:"Its processes"`
+	CPUs  int    `json:"cpus" minimum:"0" maximum:"10000000" doc:"CPU cores of all its processes"`
+	On    []int  `json:"on,omitempty" maxItems:"100000" doc:"Indexes of the tasks on whose nodes it is; absent: of all"`
+}
+
+// JobStepEnd is how a step ended.
+type JobStepEnd struct {
+	ID       int `json:"id" minimum:"0" doc:"Its number in the script, from 0"`
+	Task     int `json:"task" minimum:"0" doc:"Index of the task that runs the script"`
+	ExitCode int `json:"exitCode,omitempty" minimum:"0" maximum:"255" doc:"The highest of its processes; 128 + signal where one ended it"`
+}
+
+// JobStep is a step of a batch script, as it is kept.
+type JobStep struct {
+	NewJobStep
+	StartedAt Time  `json:"startedAt"`
+	EndedAt   *Time `json:"endedAt,omitempty" doc:"Absent where it goes on, or has ended with its script"`
+	ExitCode  int   `json:"exitCode,omitempty"`
+}

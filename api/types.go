@@ -190,6 +190,8 @@ type Task struct {
 	PlacedAt   *Time    `json:"placedAt,omitempty"`
 	StartedAt  *Time    `json:"startedAt,omitempty"`
 	EndedAt    *Time    `json:"endedAt,omitempty"`
+
+	Steps []JobStep `json:"steps,omitempty" doc:"What srun has started in the batch script that it runs, in the order of their numbers; at most 500 are kept. Not in summaries"`
 }
 
 // Stage is a word that a task waited with while it started.

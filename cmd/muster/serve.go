@@ -275,10 +275,11 @@ func ignoreDeadline(err error) error {
 }
 
 // freePort proposes ports for gangs: one that nobody listens on at present and
-// that was not proposed lately.
+// that was not proposed lately. Servers of one machine begin at places of their own:
+// nobody listens yet on what another has just proposed.
 func freePort() func() int {
 	const first, span = 29500, 3000 // torchrun's default begins this range
-	next := 0
+	next := os.Getpid() * 37 % span
 	return func() int {
 		for range span {
 			port := first + next%span

@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -164,5 +165,25 @@ func TestGangsOfAJobSetAreTriedAgain(t *testing.T) {
 		if got := imported(t, []byte(text+"  failurePolicy: {maxRestarts: 3}\n")).Documents[0].Retry.Limit; got != 3 {
 			t.Errorf("%q, and the set says 3: %d times", in, got)
 		}
+	}
+}
+
+// TestNumbersOfPodsAreTheirGroups: what a field of the pod says is counted in the group,
+// not in the gang.
+func TestNumbersOfPodsAreTheirGroups(t *testing.T) {
+	const env = `env: [{name: N, valueFrom: {fieldRef: {fieldPath: "metadata.%s"}}}]`
+	group := func(name string, n int) string {
+		return fmt.Sprintf("  - {name: %s, template: {spec: {parallelism: %d, completions: %d, template: {spec: {containers: [{name: c, image: i, command: [%s], ", name, n, n, name) +
+			fmt.Sprintf(env, "annotations['batch.kubernetes.io/job-completion-index']") + "}]}}}}}\n"
+	}
+	set := imported(t, []byte("apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: s}\nspec:\n  replicatedJobs:\n"+group("a", 2)+group("b", 4)))
+	if text := strings.Join(set.Documents[0].Command.Argv, " "); !strings.Contains(text, "# b\nexport JOB_COMPLETION_INDEX=$(((NODE_RANK - 2) % 4))\nexport N=\"$JOB_COMPLETION_INDEX\"") {
+		t.Errorf("it runs %s", text)
+	}
+	pod := "{template: {spec: {containers: [{name: pytorch, image: i, command: [%s], " + fmt.Sprintf(env, "labels['training.kubeflow.org/replica-index']") + "}]}}, replicas: %d}"
+	job := imported(t, []byte("apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: p}\nspec: {pytorchReplicaSpecs: {Master: "+fmt.Sprintf(pod, "m", 1)+", Worker: "+fmt.Sprintf(pod, "w", 3)+"}}\n"))
+	d := job.Documents[0]
+	if text := strings.Join(d.Command.Argv, " "); !strings.Contains(text, `N="$((NODE_RANK - 1))"`) || !strings.Contains(strings.Join(d.Master.Command.Argv, " "), `N="$((NODE_RANK - 0))"`) {
+		t.Errorf("it runs %s and %v", text, d.Master)
 	}
 }

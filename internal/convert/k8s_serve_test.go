@@ -51,3 +51,41 @@ func TestPortsThatOnlyAServiceNames(t *testing.T) {
 		}
 	}
 }
+
+// TestRuntimesOfTheFileServeModels: those that a service names, and where it names none
+// such as are chosen for its format by themselves.
+func TestRuntimesOfTheFileServeModels(t *testing.T) {
+	const file = `
+apiVersion: serving.kserve.io/v1alpha1
+kind: ClusterServingRuntime
+metadata: {name: %s}
+spec:
+  supportedModelFormats: [{name: sklearn, autoSelect: %s}]
+  containers: [{name: kserve-container, image: mine, args: ["--name={{.Name}}", %s]}]
+---
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+metadata: {name: m}
+spec: {predictor: {model: {modelFormat: {name: sklearn}, %sstorageUri: "pvc://c"}}}
+`
+	for in, want := range map[[4]string]string{
+		{"own", "false", "a", "runtime: own, "}: "mine [--name=m a] /mnt/models",
+		{"own", "true", "a", ""}:                "mine [--name=m a] /mnt/models",
+		{"own", "false", "a", ""}:               "kserve/sklearnserver:v0.14.0 [--model_name=m --model_dir=/mnt/models --http_port=8080] /mnt/models",
+	} {
+		r := imported(t, fmt.Appendf(nil, file, in[0], in[1], in[2], in[3]))
+		d := r.Documents[0]
+		if got := fmt.Sprintf("%s %v %s", d.Image, d.Args, d.Volumes[0].Path); got != want || len(r.Lossy()) > 0 {
+			t.Errorf("%v: %s, want %s; lost: %q", in, got, want, lost(r))
+		}
+	}
+	for in, want := range map[[4]string]string{
+		{"own", "true", "a", "runtime: other, "}: `"other" is a runtime of the cluster's own`,
+		{"own", "true", `"{{.Labels.x}}"`, ""}:   "has a template that is not filled in here",
+	} {
+		_, err := convert.Import(fmt.Appendf(nil, file, in[0], in[1], in[2], in[3]))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", in, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/runai"
 )
 
 // A variable of the shell that submits is a secret where it is the whole value of a
@@ -43,5 +44,39 @@ func TestCommandsBesideASubmissionAreNotes(t *testing.T) {
 	}
 	if _, err := convert.Import([]byte("runai training submit a -i b -- true\nrunai training sbumit a\n")); err == nil {
 		t.Error("a command that is none is passed over")
+	}
+}
+
+// A script has the variables of the shell that runs it, but for those that it sets, and
+// for values that may be secret.
+func TestAScriptHasTheVariablesOfWhoeverRunsIt(t *testing.T) {
+	around := map[string]string{"TEAM": "nlp", "HOME": "/home/ada", "SEED": "1", "HF_TOKEN": "t"}
+	r, err := runai.Script([]byte("SEED=7\nDAY=$(date)\nrunai submit --name a -p $TEAM -i b --host-path path=${HOME},mount=/h -e SEED=$SEED -e HF_TOKEN=$HF_TOKEN -- true\n"), func(name string) (string, bool) {
+		text, set := around[name]
+		return text, set
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.Documents[0]
+	if d.Project != "nlp" || len(d.Volumes) != 1 || d.Volumes[0].HostPath != "/home/ada" || d.Env["SEED"] != "7" || len(d.Secrets) != 1 || d.Secrets[0].Env != "HF_TOKEN" {
+		t.Errorf("%+v", d)
+	}
+	for _, line := range []string{"-p $DAY", "-p $NOBODY"} {
+		_, err := runai.Script([]byte("DAY=$(date)\nrunai submit --name a -i b "+line+" -- true\n"), func(name string) (string, bool) { return "d", name == "DAY" })
+		if err == nil {
+			t.Errorf("%s is taken", line)
+		}
+	}
+}
+
+// What kubectl shows loses nothing, and policies of pods say nothing new.
+func TestWhatOnlyLooksLosesNothing(t *testing.T) {
+	r := imported(t, []byte("runai training submit a -i b --restart-policy Never --backoff-limit 2 -- true\nkubectl logs a-0-0\nkubectl get pods\n"))
+	if len(r.Lossy()) > 0 || r.Documents[0].Retry.Limit != 2 {
+		t.Errorf("lost: %q", lost(r))
+	}
+	if r := imported(t, []byte("runai training submit a -i b --restart-policy Always -- true\nkubectl apply -f c.yaml\n")); len(r.Lossy()) != 2 {
+		t.Errorf("lost: %q", lost(r))
 	}
 }

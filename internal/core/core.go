@@ -276,6 +276,9 @@ type Task struct {
 	// that is called there.
 	Claim string `json:"claim,omitempty"`
 	Name  string `json:"name,omitempty"`
+	// Steps are what srun has started in its batch script, in their order; nobody
+	// changes one.
+	Steps []JobStep `json:"steps,omitempty"`
 }
 
 // Stage is a word that a task has waited with while it started, beside that its

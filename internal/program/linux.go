@@ -33,6 +33,8 @@ func helper(args []string) (code int, ok bool) {
 		return slurmtools.SrunMain(args[1:]), true
 	case slurmtools.ScontrolArg:
 		return slurmtools.ScontrolMain(args[1:]), true
+	case slurmtools.SbcastArg:
+		return slurmtools.SbcastMain(args[1:]), true
 	case slurmtools.StepArg:
 		return slurmtools.StepMain(args[1:]), true
 	case slurmtools.CancelArg:

@@ -44,7 +44,7 @@ const (
 //
 // MUSTER_HOSTILE=100000 makes that many; MUSTER_HOSTILE_SEED=N those of one server again.
 func TestHostileRequests(t *testing.T) {
-	total := 3000
+	total := 2 * hostileWorld
 	if testing.Short() {
 		total = 600
 	}

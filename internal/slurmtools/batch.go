@@ -27,6 +27,7 @@ import (
 const (
 	SrunArg     = "__slurm-srun"
 	ScontrolArg = "__slurm-scontrol"
+	SbcastArg   = "__slurm-sbcast"
 	StepArg     = "__slurm-step"
 	SignalArg   = "__slurm-signal"
 	CancelArg   = spec.SlurmCancelArg

@@ -56,7 +56,7 @@ func commandsOfAll(data, self string) (string, error) {
 // differ are the commands that are different inside of a job, with the arguments under
 // which this program is them; links are those that are not.
 var (
-	differ = [][2]string{{"srun", SrunArg}, {"scontrol", ScontrolArg}}
+	differ = [][2]string{{"srun", SrunArg}, {"scontrol", ScontrolArg}, {"sbcast", SbcastArg}}
 	links  = []string{"sbatch", "squeue", "scancel", "sinfo", "salloc", "sacct", "sacctmgr", "seff", "sprio", "sshare", "sstat"}
 )
 

@@ -15,8 +15,11 @@ import (
 type options struct {
 	nodes, tasks, perNode, cpus, gpus int
 	relative                          int
+	nodeGPUs, allGPUs                 int  // of each node and of the step; 0: not said
+	overlap                           bool // it shares CPUs with other steps
+	pty                               bool
 	label, killOnBadExit              bool
-	list, exclude                     string
+	list, exclude, name               string
 	output, errors, dir, export       string
 	openMode, input, distribution     string
 	multi                             bool // argv is a file that says what each task runs
@@ -126,12 +129,18 @@ func (o *options) set(name, value string) error {
 			value = value[i+1:]
 		}
 		return number(&o.gpus)
+	case "gpus", "gpus-per-node", "gres":
+		return o.setGPUs(name, value)
+	case "overlap":
+		o.overlap = true
 	case "label":
 		o.label = true
 	case "kill-on-bad-exit":
 		o.killOnBadExit = value != "0"
 	case "nodelist":
 		o.list = value
+	case "job-name":
+		o.name = value
 	case "exclude":
 		o.exclude = value
 	case "output":
@@ -153,7 +162,7 @@ func (o *options) set(name, value string) error {
 	case "het-group", "pack-group":
 		return fmt.Errorf("--het-group: the nodes of a job are all alike here, so it has no such groups; submit a job for each")
 	case "pty":
-		return fmt.Errorf("--pty is not taken; muster exec -it gives a terminal")
+		o.pty = true
 	case "container-image":
 		return fmt.Errorf("--container-image of a step is not taken; write it for the whole script: #SBATCH --container-image")
 	}
@@ -167,32 +176,39 @@ type rank struct {
 	host              string // its name
 }
 
-// layout is which processes go where.
-func (o *options) layout(hosts []string) (ranks []rank, step []string, err error) {
+// layout is which processes go where: on nodes that fit so many of them each, of so
+// many nodes. No ranks: there is no room at present.
+func (o *options) layout(hosts []string, fits func(at, processes, nodes int) bool) (ranks []rank, step []string, err error) {
 	at, err := o.choose(hosts)
 	if err != nil {
 		return nil, nil, err
 	}
+	count := len(at)
+	if o.nodes > 0 {
+		count = o.nodes
+	}
 	if o.tasks == 0 && o.perNode == 0 {
 		if o.tasks, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS")); o.nodes > 0 || o.list != "" || o.tasks == 0 {
 			o.perNode, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS_PER_NODE"))
-			o.tasks = len(at) * max(1, o.perNode)
+			o.tasks = count * max(1, o.perNode)
 		}
 	}
 	if o.tasks == 0 {
-		o.tasks = o.perNode * len(at)
+		o.tasks = o.perNode * count
 	}
-	if o.tasks < len(at) {
-		at = at[:o.tasks]
-	}
-	if o.tasks < 1 || len(at) == 0 {
+	count = min(count, o.tasks)
+	if o.tasks < 1 || count == 0 {
 		return nil, nil, fmt.Errorf("there is nothing to start")
 	}
-	if o.perNode*len(at) < o.tasks {
+	if o.perNode*count < o.tasks {
 		o.perNode = 0
 	}
+	counts := spec.SlurmLayout(o.tasks, o.perNode, count)
+	if at = pick(at, count, func(at int) bool { return fits(at, slices.Max(counts), count) }); at == nil {
+		return nil, nil, nil
+	}
 	proc := 0
-	for node, n := range spec.SlurmLayout(o.tasks, o.perNode, len(at)) {
+	for node, n := range counts {
 		step = append(step, hosts[at[node]])
 		for local := range n {
 			ranks = append(ranks, rank{proc: proc, local: local, node: node, at: at[node], host: hosts[at[node]]})
@@ -202,7 +218,8 @@ func (o *options) layout(hosts []string) (ranks []rank, step []string, err error
 	return ranks, step, nil
 }
 
-// choose is the nodes that a step may use, by their numbers.
+// choose is the nodes that a step may use, by their numbers: as many as it asks for, or
+// more.
 func (o *options) choose(hosts []string) ([]int, error) {
 	var at []int
 	numbers := func(list string) (all []int, err error) {
@@ -243,9 +260,6 @@ func (o *options) choose(hosts []string) ([]int, error) {
 	}
 	if o.nodes > len(at) {
 		return nil, fmt.Errorf("%d nodes are asked for, and there are %d", o.nodes, len(at))
-	}
-	if o.nodes > 0 {
-		at = at[:o.nodes]
 	}
 	return at, nil
 }

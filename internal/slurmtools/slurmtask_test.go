@@ -208,7 +208,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%s: %v", args, err)
 			continue
 		}
-		ranks, _, err := o.layout(hosts)
+		ranks, _, err := o.layout(hosts, func(int, int, int) bool { return true })
 		var got []string
 		for _, r := range ranks {
 			got = append(got, fmt.Sprintf("%s%d", r.host, r.local))

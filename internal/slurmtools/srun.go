@@ -20,6 +20,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/term"
+
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/mpi"
@@ -51,6 +53,9 @@ type step struct {
 	unset []string
 	bare  []string // the environment of a step that has nothing of the script's; nil: it has
 
+	parts    map[int]part // what it holds, by node
+	roomFile string       // says so to other steps
+
 	programs [][]string // of --multi-prog, by rank
 	input    *feed
 	mu       sync.Mutex
@@ -58,6 +63,13 @@ type step struct {
 }
 
 func srun(args []string) (int, error) {
+	if len(args) == 1 && slices.Contains([]string{"--version", "-V", "--help", "--usage"}, args[0]) {
+		self, err := os.Executable()
+		if err != nil {
+			return 1, err
+		}
+		return 1, syscall.Exec(self, []string{"srun", args[0]}, os.Environ()) // as outside of a job
+	}
 	o, err := parse(args)
 	if err != nil {
 		return 1, err
@@ -77,9 +89,17 @@ func srun(args []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	if o.pty && !term.IsTerminal(int(os.Stdin.Fd())) {
+		fmt.Fprintln(os.Stderr, "srun: error: Not using a pseudo-terminal, disregarding --pty option")
+		o.pty = false
+	}
 	s := step{o: o}
-	if s.ranks, s.hosts, err = s.o.layout(hosts); err != nil {
+	if err := s.place(dir, hosts); err != nil {
 		return 1, err
+	}
+	defer func() { _ = os.Remove(s.roomFile) }()
+	if s.o.pty && (len(s.ranks) > 1 || s.ranks[0].at > 0) {
+		return 1, errors.New("--pty is for one process on the first node of a job; muster exec -it gives a terminal on the others")
 	}
 	if s.o.multi {
 		if s.programs, err = programs(o.argv, len(s.ranks)); err != nil {
@@ -96,7 +116,14 @@ func srun(args []string) (int, error) {
 	s.changed(filepath.Join(dir, envFile))
 	// Its pid may soon be another program's, which no signal is meant for.
 	defer func() { _ = os.Truncate(stepFile(dir, s.id), 0) }()
-	return s.run()
+	r := newRecord()
+	r.began(&s)
+	code, err := s.run()
+	if err != nil {
+		code = max(code, 1)
+	}
+	r.ended(&s, code)
+	return code, err
 }
 
 // handedOn are the signals that srun hands on to what it has started.
@@ -189,6 +216,7 @@ type program struct {
 	Argv  []string          `json:"argv"`
 	GPUs  int               `json:"gpus,omitempty"` // of each process
 	Local int               `json:"local"`
+	Of    []int             `json:"of,omitempty"`   // the step's, among the node's; nil: all
 	Path  string            `json:"path,omitempty"` // of the script, on the node that it runs on
 }
 
@@ -231,7 +259,7 @@ func (s *step) of(r rank) program {
 	if err != nil || s.o.dir != "" {
 		dir = s.o.dir
 	}
-	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local}
+	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
 	if s.o.multi {
 		p.Argv = s.programs[r.proc]
 	}
@@ -272,7 +300,7 @@ func (s *step) run() (int, error) {
 				}
 			}
 			if code != 0 && ctx.Err() == nil {
-				fmt.Fprintf(os.Stderr, "srun: error: %s: task %d: Exited with exit code %d\n", r.host, r.proc, code)
+				fmt.Fprintf(os.Stderr, "srun: error: %s: task %d: %s\n", r.host, r.proc, ending(code))
 			}
 			worst = max(worst, code)
 			if code != 0 && s.o.killOnBadExit {
@@ -344,6 +372,9 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 	}
 	cmd := exec.CommandContext(ctx, s.self, StepArg, text)
 	cmd.Stdout, cmd.Stderr, cmd.Env = out, errs, s.bare
+	if s.o.pty { // the terminal itself, which srun has
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	}
 	if cmd.Stdin, err = fileOf(in); err != nil {
 		return 1, err
 	}
@@ -451,7 +482,11 @@ func (l *lines) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.rest) > 0 {
-		_ = l.put(append(l.rest, '\n'))
+		rest := l.rest
+		if l.label != "" {
+			rest = append(rest, '\n')
+		}
+		_ = l.put(rest)
 	}
 	l.rest = nil
 }

@@ -63,9 +63,10 @@ func become(args []string) error {
 	return syscall.Exec(path, p.Argv, os.Environ())
 }
 
-// devices leaves a process its own part of the node's GPUs.
+// devices leaves a process its step's part of the node's GPUs, or its own part of
+// those.
 func (p program) devices() error {
-	if p.GPUs == 0 {
+	if p.GPUs == 0 && p.Of == nil {
 		return nil
 	}
 	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"} {
@@ -74,6 +75,21 @@ func (p program) devices() error {
 			continue
 		}
 		all := strings.Split(text, ",")
+		if p.Of != nil {
+			var of []string
+			for _, i := range p.Of {
+				if i < len(all) {
+					of = append(of, all[i])
+				}
+			}
+			all = of
+		}
+		if p.GPUs == 0 {
+			if err := os.Setenv(name, strings.Join(all, ",")); err != nil {
+				return err
+			}
+			continue
+		}
 		from, to := p.Local*p.GPUs, (p.Local+1)*p.GPUs
 		if to > len(all) {
 			return fmt.Errorf("the task asks for %d GPUs of its own, and the node has %d", p.GPUs, len(all))

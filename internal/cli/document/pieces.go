@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/runai"
 	"github.com/musterhq/muster/internal/convert/slurm"
 	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -49,6 +50,18 @@ func ReadDocuments(s *session.Session, src Source, allow, explain bool) ([]Piece
 func imported(s *session.Session, format foreign.Format, data []byte) (*foreign.Result, error) {
 	if format == foreign.Sbatch {
 		return slurm.Import(data, slurm.Submission{Now: s.Clock()})
+	}
+	return Imported(s, format, data)
+}
+
+// Imported is what was made of a file of another system, whatever the time. Scripts of
+// the shell that submit have the variables of this one.
+func Imported(s *session.Session, format foreign.Format, data []byte) (*foreign.Result, error) {
+	if format == foreign.Runai {
+		return runai.Script(data, func(name string) (string, bool) {
+			text := s.Env(name)
+			return text, text != ""
+		})
 	}
 	return convert.ImportAs(format, data)
 }

@@ -59,11 +59,14 @@ func formatWords(formats []foreign.Format) string {
 }
 
 // converted is what a file of any format says.
-func converted(data []byte, from foreign.Format) (*foreign.Result, error) {
-	if from != "" {
-		return convert.ImportAs(from, data)
+func converted(s *session.Session, data []byte, from foreign.Format) (*foreign.Result, error) {
+	if from == "" {
+		var err error
+		if from, err = convert.Detect(data); err != nil {
+			return convert.Import(data)
+		}
 	}
-	return convert.Import(data)
+	return document.Imported(s, from, data)
 }
 
 func importFile(s *session.Session, file string, from foreign.Format, explain, allow bool) error {
@@ -74,7 +77,7 @@ func importFile(s *session.Session, file string, from foreign.Format, explain, a
 	if file == "-" {
 		file = "standard input"
 	}
-	r, err := converted(data, from)
+	r, err := converted(s, data, from)
 	if explain {
 		if perr := document.Notes(s, r); perr != nil {
 			return perr

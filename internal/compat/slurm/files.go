@@ -58,8 +58,11 @@ func (r *row) outputs() (stdout, stderr string) {
 	host, _ := r.value('B')
 	job := strconv.FormatInt(r.w.Number, 10)
 	values := map[byte]string{'j': job, 'J': job, 'A': job, 'a': "4294967294", 'x': terms.Name(r.w), 'N': host, 'n': "0", 't': "0", 'u': r.w.User, 's': "batch", '%': "%"}
-	if array, _, task, is := terms.Member(r.w); is {
-		values['A'], values['a'] = strconv.FormatInt(array, 10), strconv.Itoa(task)
+	if own, array, task, is := r.ofArray(); is {
+		values['j'], values['J'], values['A'] = own, own, array
+		if _, _, _, member := terms.Member(r.w); member || r.task >= 0 {
+			values['a'] = task
+		}
 	}
 	full := func(pattern string) string {
 		name := slurm.FileName(pattern, values)

@@ -54,14 +54,14 @@ func salloc(c *compat.Call) error {
 	words := append(slices.Clone(c.Args), c.After...)
 	pty := c.Interactive()
 	fed := !pty && fed(c)
-	body, name := "exec \"$@\"", "interactive"
+	body, name := terms.AllocatedOne, "interactive"
 	if len(words) == 0 {
 		if !pty && !fed {
 			return cli.Wrong("salloc without a command is a shell, and there is neither a terminal nor anything to read", "salloc COMMAND, or sbatch for what runs by itself")
 		}
-		body = "exec \"${SHELL:-/bin/sh}\""
+		body = terms.AllocatedShell
 	}
-	doc, err := batch(c, name, []byte("#!/bin/sh\n"+body+"\n"), options(c, "SALLOC_"), words)
+	doc, err := batch(c, name, []byte(body), options(c, "SALLOC_"), words)
 	if err != nil {
 		return err
 	}

@@ -229,7 +229,7 @@ func batch(c *compat.Call, name string, data []byte, options, args []string) (*s
 // batches makes documents of a script: several of an array of jobs of several nodes.
 func batches(c *compat.Call, name string, data []byte, options, args []string) ([]*spec.Document, error) {
 	res, err := slurm.Import(data, slurm.Submission{
-		Options: options, Args: args, Name: filepath.Base(name), Now: c.Now(),
+		Options: options, Args: args, Name: filepath.Base(name), Now: c.Now(), Largest: func(pool string) int { return largest(c, pool) },
 	})
 	if err != nil {
 		return nil, compat.Refused(name, err)
@@ -243,6 +243,34 @@ func batches(c *compat.Call, name string, data []byte, options, args []string) (
 		}
 	}
 	return res.Documents, nil
+}
+
+// largest is how many CPUs the nodes have at most that take jobs, those of the pools
+// that pool names where there are any; 0: nobody knows, and the scheduler says what
+// does not fit.
+func largest(c *compat.Call, pool string) (most int) {
+	conn, err := c.Connect(c.Context)
+	if err != nil {
+		return 0
+	}
+	all, err := conn.Cluster(c.Context)
+	if err != nil {
+		return 0
+	}
+	of := func(pools []string) {
+		for _, n := range all.Nodes {
+			if n.Ready && !n.Cordoned && (len(pools) == 0 || slices.Contains(pools, n.Pool)) {
+				most = max(most, int(n.CPU.Total/1000))
+			}
+		}
+	}
+	if pool != "" {
+		of(strings.Split(pool, ","))
+	}
+	if most == 0 {
+		of(nil)
+	}
+	return most
 }
 
 // placed says of a job what its script left to where and by what name it is submitted.

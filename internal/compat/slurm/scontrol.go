@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/core/amount"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // Scontrol is scontrol.
@@ -140,69 +141,78 @@ func showJobs(c *compat.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	var ws []api.Workload
+	var rows []row
+	structured := c.Bool("json") || c.Bool("yaml")
+	add := func(w *api.Workload, some []int) {
+		if structured {
+			rows = append(rows, rowsOf(c, p, w, some)...)
+		} else {
+			rows = append(rows, recordRows(c, p, w, some)...)
+		}
+	}
 	if name != "" {
-		ids := strings.Split(name, ",")
-		for i, id := range ids {
-			if array, _, is := terms.TaskOf(c, id); is {
-				ids[i] = strconv.FormatInt(array.Number, 10) // of a task what there is to say of all
+		for id := range strings.SplitSeq(name, ",") {
+			ws, some, err := jobsNamed(c, id)
+			if err != nil {
+				return err
+			}
+			for _, w := range ws {
+				add(w, some)
 			}
 		}
-		found, err := terms.FindAll(c, ids)
+	} else {
+		ws, err := c.Pages(c.Context, client.ListOptions{Live: true}, 0, nil)
 		if err != nil {
 			return err
 		}
-		for _, w := range found {
-			ws = append(ws, *w)
-		}
-	} else if ws, err = c.Pages(c.Context, client.ListOptions{Live: true}, 0, nil); err != nil {
-		return err
-	}
-	if c.Bool("json") || c.Bool("yaml") {
-		var rows []row
 		for i := range ws {
-			rows = append(rows, rowsOf(c, p, &ws[i], nil)...)
+			add(&ws[i], nil)
 		}
+	}
+	if structured {
 		_, err := terms.Structured(c, jobsJSON(c, rows))
 		return err
 	}
-	if len(ws) == 0 {
+	if len(rows) == 0 {
 		c.Say("No jobs in the system")
 	}
-	for i := range ws {
-		if err := record(c, jobRecord(c, p, &ws[i])); err != nil {
+	for i := range rows {
+		if err := record(c, jobRecord(&rows[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
-	d := cli.Document(w)
-	r := row{c: c, p: p, w: w, state: terms.StateOf(w), count: compat.Count(w), task: -1}
-	code, a := "0:0", compat.Last(w)
-	if a != nil {
-		r.tasks = a.Tasks
-		if a.ExitCode != nil {
-			if code = fmt.Sprintf("%d:0", *a.ExitCode); *a.ExitCode > 128 {
-				code = fmt.Sprintf("0:%d", *a.ExitCode-128)
-			}
-		}
+func jobRecord(r *row) [][]string {
+	p, w, d := r.p, r.w, cli.Document(r.w)
+	one := *r
+	if d.Array != nil { // each task is a job
+		one.count = 1
 	}
-	cpus, _ := r.value('C')
+	cpus, _ := one.value('C')
 	tres := "cpu=" + cpus
 	if d.Resources.Memory > 0 {
 		tres += ",mem=" + d.Resources.Memory.String()
 	}
 	tres += ",node=" + strconv.Itoa(r.nodeCount())
-	if w.GPUs > 0 {
-		tres += ",gres/gpu=" + amount.GPUs(w.GPUs)
+	if gpus := w.GPUs * float64(one.count) / float64(compat.Count(w)); gpus > 0 {
+		tres += ",gres/gpu=" + amount.GPUs(gpus)
 	}
+	began, ended, ran := r.lasted()
 	requeue := "0"
 	if d.Retry.System == nil || *d.Retry.System > 0 {
 		requeue = "1"
 	}
-	waited := "(null)"
+	waited, reason := "(null)", terms.Reason(w)
+	if r.task >= 0 || strings.Contains(r.id, "[") {
+		switch reason = "None"; r.state {
+		case terms.Pending:
+			reason = r.reason()
+		case terms.States[lifecycle.Failed]:
+			reason = "NonZeroExitCode"
+		}
+	}
 	if r.state == terms.Pending {
 		waited = cmp.Or(dependency(d.After), waited)
 	}
@@ -212,15 +222,15 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 		{fmt.Sprintf("JobId=%d", w.Number), "JobName=" + terms.Name(w)},
 		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + terms.QOS(w)},
 		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
-		{"JobState=" + r.state.Long, "Reason=" + terms.Reason(w), "Dependency=" + waited},
-		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + code},
-		{"RunTime=" + terms.Clock(terms.Used(w, c.Now())), "TimeLimit=" + terms.Limit(w)},
+		{"JobState=" + r.state.Long, "Reason=" + reason, "Dependency=" + waited},
+		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + r.exitCode()},
+		{"RunTime=" + terms.Clock(ran), "TimeLimit=" + terms.Limit(w)},
 		{"SubmitTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown")},
-		{"StartTime=" + terms.Instant(start(w), "Unknown"), "EndTime=" + terms.Instant(end(w), "Unknown"), "Deadline=" + terms.Instant(deadline, "N/A")},
+		{"StartTime=" + terms.Instant(began, "Unknown"), "EndTime=" + terms.Instant(ended, "Unknown"), "Deadline=" + terms.Instant(deadline, "N/A")},
 		{"Partition=" + terms.Partition(p, w)},
 		{"NodeList=" + cmp.Or(terms.Hosts(r.nodes()), "(null)")},
 		{"BatchHost=" + r.known('B')},
-		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, fmt.Sprintf("NumTasks=%d", compat.Count(w)), fmt.Sprintf("CPUs/Task=%s", d.Resources.CPU.String())},
+		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, fmt.Sprintf("NumTasks=%d", one.count), fmt.Sprintf("CPUs/Task=%s", d.Resources.CPU.String())},
 		{"TRES=" + tres},
 		{"Command=" + commandOf(d)},
 		{"WorkDir=" + d.Workdir},
@@ -229,8 +239,8 @@ func jobRecord(c *compat.Call, p *compat.Place, w *api.Workload) [][]string {
 		{"StdOut=" + stdout},
 		{"Comment=" + cmp.Or(d.Annotations["comment"], "(null)"), "Id=" + w.ID},
 	}
-	if array, _, task, is := terms.Member(w); is {
-		lines[0] = slices.Insert(lines[0], 1, fmt.Sprintf("ArrayJobId=%d", array), fmt.Sprintf("ArrayTaskId=%d", task))
+	if job, array, tasks, is := r.ofArray(); is {
+		lines[0] = []string{"JobId=" + job, "ArrayJobId=" + array, "ArrayTaskId=" + tasks, lines[0][1]}
 	}
 	if len(d.Licenses) > 0 {
 		lines = append(lines, []string{"Licenses=" + terms.Licenses(d.Licenses)})

@@ -60,7 +60,7 @@ state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memo
 			{Names: "sort S", Arg: "FIELDS", Many: true, Does: "by these fields, by letter; - in front turns one around"},
 			{Names: "start", Does: "when waiting jobs are expected to start"},
 			{Names: "states t", Arg: "STATES", Many: true, Does: "only jobs in these states; all: ended ones too"},
-			{Names: "steps s", Arg: "IDS", Bare: "all", Void: "a job's steps are not recorded: what srun starts in it is seen in its log.", Refused: true},
+			{Names: "steps s", Arg: "IDS", Bare: "all", Void: "sstat -a JOB shows the steps that run, and sacct -j JOB all.", Refused: true},
 			{Names: "hide", Void: "every pool is visible."},
 			{Names: "user u", Arg: "NAMES", Many: true, Does: "only jobs of these users"},
 			{Names: "verbose v", Void: "there is nothing more to tell."},

@@ -78,14 +78,14 @@ func srun(c *compat.Call) error {
 	if len(words) == 0 {
 		return cli.Wrong("there is no command", "srun -n 4 python3 train.py")
 	}
-	body := "exec \"$@\""
+	body := terms.DirectOne
 	if several(c) {
-		body = "exec srun \"$@\""
+		body = terms.DirectSeveral
 		if c.Bool("label") {
-			body = "exec srun --label \"$@\""
+			body = terms.DirectLabel
 		}
 	}
-	doc, err := batch(c, words[0], []byte("#!/bin/sh\n"+body+"\n"), options(c, "SLURM_"), words)
+	doc, err := batch(c, words[0], []byte(body), options(c, "SLURM_"), words)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,11 @@ import (
 
 // update changes a job, a node or a reservation.
 func update(c *compat.Call) error {
-	set, order, err := pairs(c.Args, "scontrol update JobId=12 TimeLimit=2:00:00")
+	words := c.Args
+	if len(words) > 1 && (strings.EqualFold(words[0], "job") || strings.EqualFold(words[0], "jobid")) {
+		words = append([]string{"jobid=" + words[1]}, words[2:]...)
+	}
+	set, order, err := pairs(words, "scontrol update JobId=12 TimeLimit=2:00:00")
 	if err != nil {
 		return err
 	}
@@ -47,7 +51,19 @@ func updateJob(c *compat.Call, id string, set map[string]string, order []string)
 		switch k {
 		case "jobid", "job":
 		case "timelimit":
-			d, ok := slurm.TimeLimit(v)
+			d, ok := slurm.TimeLimit(strings.TrimLeft(v, "+-"))
+			was := cli.Document(found[0]).MaxDuration
+			switch {
+			case !ok:
+			case strings.HasPrefix(v, "+"):
+				d += was
+			case strings.HasPrefix(v, "-"):
+				d = max(was-d, 0)
+				ok = d > 0
+			}
+			if relative := strings.HasPrefix(v, "+") || strings.HasPrefix(v, "-"); relative && was == 0 {
+				return cli.Wrong(fmt.Sprintf("%s: job %s has no time limit to begin with", v, id), "scontrol update JobId="+id+" TimeLimit=2:00:00")
+			}
 			if !ok {
 				return cli.Wrong(fmt.Sprintf("%q is not a time limit", v), "minutes, or like 1:30:00 or 2-12; UNLIMITED for none")
 			}

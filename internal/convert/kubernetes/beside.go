@@ -39,6 +39,8 @@ var companions = source.Reasons{
 	"ResourceQuota":          "projects have quotas",
 	"ClusterTrainingRuntime": "a TrainJob takes what it says",
 	"TrainingRuntime":        "a TrainJob takes what it says",
+	"ClusterServingRuntime":  "an InferenceService takes what it says",
+	"ServingRuntime":         "an InferenceService takes what it says",
 }
 
 // missed are such kinds without which something is missing.

@@ -235,7 +235,7 @@ func readResources(o *source.Map, doc *spec.Document) {
 			if name == "cpu" {
 				other.Ignored("what is promised counts; a task may take more where its node has it")
 			} else {
-				other.Approximated("resources."+name, "what it may use is promised too")
+				other.Translated("resources."+name, "what it may use is promised too")
 			}
 		} else {
 			other.Kept("resources." + name)

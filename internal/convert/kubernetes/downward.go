@@ -38,7 +38,7 @@ var labelWords = map[string]string{
 	"job-name":                                   `"$MUSTER_WORKLOAD"`,
 	"ray.io/cluster":                             `"$MUSTER_WORKLOAD"`,
 	"training.kubeflow.org/job-name":             `"$MUSTER_WORKLOAD"`,
-	"training.kubeflow.org/replica-index":        `"$NODE_RANK"`,
+	"training.kubeflow.org/replica-index":        `"` + rankInGroup + `"`,
 	"controller-uid":                             `"$MUSTER_WORKLOAD_ID"`,
 	"batch.kubernetes.io/controller-uid":         `"$MUSTER_WORKLOAD_ID"`,
 	"leaderworkerset.sigs.k8s.io/size":           `"$NUM_NODES"`,
@@ -56,6 +56,11 @@ func readFieldRef(k *reader, name string, v *source.Value, path string, doc *spe
 		return
 	case name == "JOB_NAME" && path == "metadata.name":
 		v.Translated("", "tasks have it")
+		return
+	}
+	if text := k.ofOnlyPod(path); text != "" {
+		doc.Env = source.Set(doc.Env, name, text)
+		v.Translated("env."+name, "there is one pod, whose name the file says")
 		return
 	}
 	if w, known := fieldWords[path]; known {
@@ -80,6 +85,19 @@ func readFieldRef(k *reader, name string, v *source.Value, path string, doc *spe
 		return
 	}
 	v.Dropped("there is no such field; tasks have MUSTER_WORKLOAD, MUSTER_TASK_INDEX and MUSTER_NODE")
+}
+
+// ofOnlyPod is what a field of the only pod of an object is, where the file says it
+// already; else empty.
+func (k *reader) ofOnlyPod(path string) string {
+	switch {
+	case k.onlyPod == "":
+	case path == "metadata.name", path == "metadata.labels['statefulset.kubernetes.io/pod-name']":
+		return k.onlyPod
+	case path == "metadata.labels['apps.kubernetes.io/pod-index']":
+		return "0"
+	}
+	return ""
 }
 
 // resourceFieldRef reads a variable that is an amount which the container asks

@@ -57,6 +57,7 @@ func leading(groups []*replica, decides string) []*replica {
 // gang makes one gang of the groups, or says why there can be none.
 func (k *reader) gang(groups []*replica) (*spec.Document, string) {
 	for _, g := range groups {
+		fromFirst(k, g)
 		k.scripted(g.doc, g.before, g.at)
 	}
 	first := groups[0]

@@ -125,3 +125,35 @@ func resolved(doc *spec.Document, names []podNames, at *source.Value) (lines []s
 	}
 	return lines
 }
+
+// aloneNamed is a workload of one pod, and the name by which others reach that.
+type aloneNamed struct {
+	doc   *spec.Document
+	entry hosts.Entry
+}
+
+// namedAlone gives a workload of one pod the name HOST.DOMAIN, for itself and for others
+// of the file.
+func (k *reader) namedAlone(doc *spec.Document, host, domain string) {
+	if host != "" && domain != "" {
+		k.alone = append(k.alone, aloneNamed{doc, hosts.Entry{Host: host, Domain: domain, Last: -1}})
+	}
+}
+
+// nameAlone gives pods that have a name of their own that name, and tells those of the
+// other workloads of the file.
+func nameAlone(k *reader) {
+	for _, a := range k.alone {
+		if !slices.Contains(k.Documents, a.doc) {
+			continue // another document has taken it in
+		}
+		podnames.Give(a.doc, a.entry)
+		other := a.entry
+		other.Of = a.doc.Name
+		for _, doc := range k.Documents {
+			if doc != a.doc && doc.Project == a.doc.Project && a.doc.Name != "" {
+				podnames.Give(doc, other)
+			}
+		}
+	}
+}

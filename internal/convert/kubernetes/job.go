@@ -34,7 +34,10 @@ func (k *reader) pod(o *source.Map, doc *spec.Document) *spec.Document {
 		k.missingTemplate(o, "spec")
 		return nil
 	}
+	k.onlyPod = doc.Name
+	k.namedAlone(doc, entryText(s.Tree, "hostname"), entryText(s.Tree, "subdomain"))
 	restart := k.podSpec(s, doc, "")
+	k.onlyPod = ""
 	policy := "Always"
 	if restart != nil {
 		policy = restart.Text()

@@ -157,7 +157,7 @@ func gangsOf(k *reader, at *source.Value, name, domain string, groups []*replica
 	for _, stage := range all {
 		stage = leading(stage, first)
 		ranked(stage)
-		index(stage, name, domain)
+		index(k, stage, name, domain)
 		gang, why := k.gang(stage)
 		if len(k.Errors) > 0 {
 			return nil
@@ -253,7 +253,7 @@ func stagesOf(groups []*replica) (stages [][]*replica) {
 
 // index gives the groups of a JobSet the addresses of each other, and the
 // numbers of their jobs and pods.
-func index(groups []*replica, name, domain string) {
+func index(k *reader, groups []*replica, name, domain string) {
 	var names []podNames
 	for _, g := range groups {
 		if name == "" || g.jobs == 0 {
@@ -268,7 +268,7 @@ func index(groups []*replica, name, domain string) {
 		g.before = resolved(g.doc, names, g.at)
 		each := g.count / max(1, g.jobs)
 		const variable = "JOB_COMPLETION_INDEX" // which is the task's own number in the whole gang
-		if g.first+g.jobs > 1 && g.doc.Mentions(variable) && !strings.Contains(strings.Join(g.doc.Command.Argv, " "), "export "+variable) {
+		if g.first+g.jobs > 1 && (g.doc.Mentions(variable) || computes(k, g.doc, variable)) && !strings.Contains(strings.Join(g.doc.Command.Argv, " "), "export "+variable) {
 			g.before = append([]string{fmt.Sprintf("export %s=$(((NODE_RANK - %d) %% %d))", variable, g.first, each)}, g.before...)
 		}
 	}

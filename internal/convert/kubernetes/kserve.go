@@ -5,6 +5,7 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // inferenceService is a service whose predictor says its container, or a model and its
@@ -17,7 +18,7 @@ func (k *reader) inferenceService(o *source.Map, doc *spec.Document) *spec.Docum
 		return nil
 	}
 	doc.Kind = lifecycle.Inference
-	served := servedmodels.Of(p)
+	served := servedmodels.Of(p, k.servings)
 	if !p.Has("containers") && served == nil {
 		if len(k.Errors) == 0 {
 			k.Refuse(p.Tree.Line, source.FieldPath(p.Path, "containers"), "", "is missing, and no model is named", "write spec.predictor.containers, or spec.predictor.model with its modelFormat and storageUri")
@@ -66,6 +67,9 @@ func (k *reader) inferenceService(o *source.Map, doc *spec.Document) *spec.Docum
 	containers := func(volumes map[string]*volumeSource) { k.containers(p, doc, volumes, "kserve-container") }
 	if served != nil {
 		containers = func(volumes map[string]*volumeSource) {
+			if served.Own != nil {
+				k.servingRuntime(served.Own, doc)
+			}
 			served.Container(k.Reader, doc, func(o *source.Map) { k.container(o, doc, volumes) })
 		}
 	}
@@ -85,4 +89,21 @@ func (k *reader) inferenceService(o *source.Map, doc *spec.Document) *spec.Docum
 	s.Finish(nil, source.Reasons{"transformer": "write it as a Deployment", "explainer": "write it as a Deployment"}, false)
 	k.noTopology(doc, o.Tree.Line, "replicas stand alone: near and apart say where they are")
 	return doc
+}
+
+// servingRuntime reads a runtime of the file, which is the pod that models are served
+// by.
+func (k *reader) servingRuntime(t *codec.Tree, doc *spec.Document) {
+	o := k.Map(t, "spec")
+	for _, name := range []string{"supportedModelFormats", "protocolVersions", "multiModel", "disabled", "grpcEndpoint", "grpcDataEndpoint", "httpDataEndpoint", "builtInAdapter", "storageHelper"} {
+		o.Consume(name).Ignored("it says which models are served")
+	}
+	for _, name := range []string{"labels", "annotations"} {
+		o.Consume(name).Ignored("they are of what the cluster makes")
+	}
+	o.Consume("replicas").Ignored("the service says how many there are")
+	o.Consume("workerSpec").Dropped("replicas have one container")
+	if restart := k.podSpec(o, doc, "kserve-container"); restart != nil {
+		restart.Ignored("replicas are always started again")
+	}
 }

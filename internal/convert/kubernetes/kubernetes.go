@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/kubernetes/podnames"
+	"github.com/musterhq/muster/internal/convert/kubernetes/servedmodels"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -50,7 +51,7 @@ const knativeGroup = "serving.knative.dev"
 // over, each with the reason.
 func Read(r *source.Reader, trees []codec.Tree) {
 	k := &reader{Reader: r, configs: map[string]map[string]string{}, computed: map[*spec.Document]*computed{},
-		secrets: map[string][]string{}, secretKeys: map[string][]string{}, groups: map[string]*podGroup{}, runtimes: map[string]*codec.Tree{}}
+		secrets: map[string][]string{}, secretKeys: map[string][]string{}, groups: map[string]*podGroup{}, runtimes: map[string]*codec.Tree{}, servings: servedmodels.Runtimes{}}
 	var objects []*source.Map
 	var open func(o *source.Map, depth int)
 	open = func(o *source.Map, depth int) {
@@ -85,6 +86,11 @@ func Read(r *source.Reader, trees []codec.Tree) {
 			secretNames(k, o)
 		case "ClusterTrainingRuntime", "TrainingRuntime":
 			k.runtimes[nameOf(o)] = source.Entry(o.Tree, "spec")
+		case "ClusterServingRuntime", "ServingRuntime":
+			if s := source.Entry(o.Tree, "spec"); s != nil {
+				findSecrets(k, o.Tree)
+				k.servings[nameOf(o)] = s
+			}
 		default:
 			findSecrets(k, o.Tree)
 			if _, is := kinds[kind]; is {
@@ -98,6 +104,7 @@ func Read(r *source.Reader, trees []codec.Tree) {
 	}
 	joinPods(k)
 	nameServices(k)
+	nameAlone(k)
 }
 
 // kind is the kind of an object, which stays untaken.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/convert/kubernetes/servedmodels"
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
@@ -19,12 +20,15 @@ type reader struct {
 	secretKeys map[string][]string          // keys of the Secrets of the file
 	groupNames []string                     // of groups, in their order
 	runtimes   map[string]*codec.Tree       // runtimes of the file, by name
+	servings   servedmodels.Runtimes        // those of KServe
 	work       bool                         // the file has a workload
 	texts      []*codec.Tree                // what its tasks read
 	services   []*source.Map                // that lead to pods by a name
 	groups     map[string]*podGroup         // pods that start together
 	computed   map[*spec.Document]*computed // what a shell finds out for a document's tasks, until its command does
 	schedule   *source.Schedule             // of the CronJob that is read; nil: it is another kind
+	onlyPod    string                       // name of the only pod of the object that is read; empty: it has several, or nobody knows
+	alone      []aloneNamed                 // pods that have a name of their own
 	scaling    *scaler                      // of the Service of Knative that is read; nil: it is another kind
 }
 

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -40,6 +41,28 @@ func isKnown(k *reader, doc *spec.Document, name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(doc.Secrets, func(s spec.SecretUse) bool { return s.Env == name })
+}
+
+// computes reports whether something that a shell finds out for the tasks of doc is
+// made of a variable.
+func computes(k *reader, doc *spec.Document, variable string) bool {
+	c := k.computed[doc]
+	return c != nil && slices.ContainsFunc(c.lines, func(l string) bool { return strings.Contains(l, "$"+variable) })
+}
+
+// rankInGroup is the number of a task in its group of a gang, as labelWords has it: of
+// the first group, whose first task is the gang's.
+const rankInGroup = "$((NODE_RANK - 0))"
+
+// fromFirst has the numbers of a group's tasks begin with its own first.
+func fromFirst(k *reader, g *replica) {
+	c := k.computed[g.doc]
+	if c == nil {
+		return
+	}
+	for i := range c.lines {
+		c.lines[i] = strings.ReplaceAll(c.lines[i], rankInGroup, fmt.Sprintf("$((NODE_RANK - %d))", g.first))
+	}
 }
 
 // quote is text as one word of the shell, in which the holes are variables.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
+	"github.com/musterhq/muster/internal/core/hosts"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/core/spec/codec"
@@ -91,8 +92,13 @@ func (k *reader) statefulSet(o *source.Map, doc *spec.Document) *spec.Document {
 	defer k.claimTemplates(nil)
 	if v := s.Consume("serviceName"); *doc.Replicas > 1 {
 		v.Dropped("replicas have no names for each other: $POD_INDEX numbers them, and one that is replaced gets a new number")
-	} else {
-		v.Ignored("there is one")
+	} else if v != nil {
+		v.Translated("annotations."+hosts.Annotation, "containers on machines of Muster's own know its pod by that name")
+	}
+	if *doc.Replicas == 1 && doc.Name != "" {
+		k.onlyPod = doc.Name + "-0"
+		defer func() { k.onlyPod = "" }()
+		k.namedAlone(doc, k.onlyPod, entryText(s.Tree, "serviceName"))
 	}
 	k.ofReplicas(o, s, doc)
 	s.Finish(source.Reasons{

@@ -168,6 +168,7 @@ var flags = sync.OnceValue(func() map[string]flag {
 		"completions":                         whole("array.completions", 1, func(s *submission, n int) { s.array().Completions = n }),
 		"runs":                                whole("array.completions", 1, func(s *submission, n int) { s.array().Completions = n }),
 		"parallelism":                         whole("array.parallelism", 1, func(s *submission, n int) { s.array().Parallelism = n }),
+		"restart-policy":                      {source.OneValue, (*given).restartPolicy},
 		"preemptible":                         truth("preemptible", func(s *submission) { yes := true; s.doc.Preemptible = &yes }),
 		"preemptibility":                      {source.OneValue, (*given).preemptibility},
 		"priority":                            {source.OneValue, (*given).priority},
@@ -532,4 +533,21 @@ func (g *given) gitSync() {
 		g.translated("integrations", "")
 	}
 	g.s.doc.Integrations = append(g.s.doc.Integrations, spec.Integration{Git: in})
+}
+
+// restartPolicy reads that of the pod: what has failed is tried again as often as
+// --backoff-limit says, in its place or in another pod.
+func (g *given) restartPolicy() {
+	switch g.value {
+	case "Never", "OnFailure":
+		g.record(source.Ignored, false, "", "--backoff-limit says how often what has failed is tried again")
+	case "Always":
+		if g.s.doc.Kind.Batch() {
+			g.record(source.Ignored, true, "", "what has succeeded is over; write a workspace for what is always started again")
+		} else {
+			g.record(source.Ignored, false, "", "it is always started again")
+		}
+	default:
+		g.refuse(fmt.Sprintf("%q is no policy", source.Shorten(g.value)), "allowed are Never, OnFailure and Always")
+	}
 }

@@ -27,11 +27,26 @@ type script struct {
 	vars    map[string]string
 	unknown map[string]string // variables without a value that is known, and why
 	project string            // of the submissions that follow; empty: they say it
+	// around is the environment of whoever submits, which has what the file does not
+	// set; nil: nobody knows it.
+	around func(name string) (string, bool)
+}
+
+// Script reads a file as whoever submits it would run it: variables that it does not set
+// are those of around. It fails as Read does.
+func Script(data []byte, around func(name string) (string, bool)) (*source.Result, error) {
+	r := &source.Reader{Format: source.Runai}
+	if r.IsUTF8(data) {
+		read(r, string(data), around)
+	}
+	return r.Result()
 }
 
 // Read reads a file with command lines of runai among other commands. Only lines
 // that submit make workloads; each of the others has a note.
-func Read(r *source.Reader, text string) {
+func Read(r *source.Reader, text string) { read(r, text, nil) }
+
+func read(r *source.Reader, text string, around func(name string) (string, bool)) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\xef\xbb\xbf")
 	text = prompts().ReplaceAllString(text, "$1  ")
 	if line := placeholderLine(text); line > 0 {
@@ -49,7 +64,7 @@ func Read(r *source.Reader, text string) {
 		r.Refuse(line, "", "", "no shell reads this: "+problem, "correct it")
 		return
 	}
-	s := &script{Reader: r, vars: map[string]string{}, unknown: map[string]string{}}
+	s := &script{Reader: r, vars: map[string]string{}, unknown: map[string]string{}, around: around}
 	s.statements(file.Stmts)
 	if len(r.Documents) == 0 && len(r.Errors) == 0 {
 		r.Refuse(1, "", "", "submits nothing", "write runai submit …, runai submit-dist pytorch …, or runai training submit …")
@@ -153,14 +168,18 @@ func (s *script) assign(a *syntax.Assign) {
 }
 
 func (s *script) environment() *expand.Config {
-	return &expand.Config{NoUnset: true, Env: environ(s.vars)}
+	return &expand.Config{NoUnset: true, Env: environ{s}}
 }
 
-// environ are the variables of a file, some of which may be empty.
-type environ map[string]string
+// environ are the variables of a file, some of which may be empty, over those of
+// whoever submits.
+type environ struct{ s *script }
 
 func (e environ) Get(name string) expand.Variable {
-	text, set := e[name]
+	text, set := e.s.vars[name]
+	if _, unknown := e.s.unknown[name]; !set && !unknown && e.s.around != nil {
+		text, set = e.s.around(name)
+	}
 	if !set {
 		return expand.Variable{}
 	}
@@ -168,7 +187,7 @@ func (e environ) Get(name string) expand.Variable {
 }
 
 func (e environ) Each(f func(string, expand.Variable) bool) {
-	for _, name := range source.SortedKeys(e) {
+	for _, name := range source.SortedKeys(e.s.vars) {
 		if !f(name, e.Get(name)) {
 			return
 		}
@@ -177,6 +196,9 @@ func (e environ) Each(f func(string, expand.Variable) bool) {
 
 // harmless are commands without an effect that a submission could miss.
 var harmless = map[string]bool{"echo": true, "set": true, "sleep": true, "cd": true, "true": true, ":": true, "exit": true, "printf": true, "wait": true, "tee": true, "grep": true, "watch": true}
+
+// looking are the commands of kubectl that change nothing.
+var looking = map[string]bool{"get": true, "logs": true, "describe": true, "top": true, "exec": true, "attach": true, "port-forward": true, "wait": true, "version": true, "explain": true, "config": true}
 
 func (s *script) call(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
@@ -189,7 +211,7 @@ func (s *script) call(c *syntax.CallExpr) {
 		if name == "" {
 			name = "a command"
 		}
-		s.passed(lineOf(c), name, !harmless[name])
+		s.passed(lineOf(c), name, !harmless[name] && !(name == "kubectl" && len(c.Args) > 1 && looking[c.Args[1].Lit()]))
 		return
 	}
 	words, ok := s.expanded(c.Args[1:])

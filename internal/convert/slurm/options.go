@@ -129,7 +129,9 @@ func (s *script) finish() {
 		if d.recorded {
 			continue
 		}
-		if why, lossy := dropped[name]; lossy {
+		if name == "nice" && d.has && d.value == "0" {
+			s.record(d, source.Ignored, false, "", "it asks for nothing")
+		} else if why, lossy := dropped[name]; lossy {
 			s.record(d, source.Ignored, true, "", why)
 		} else {
 			s.record(d, source.Ignored, false, "", ignored[name])

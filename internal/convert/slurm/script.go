@@ -38,6 +38,9 @@ type Submission struct {
 	Args    []string  // of the script
 	Name    string    // of the job, where it says none
 	Now     time.Time // from which --begin counts; zero: it must say its zone
+	// Largest is how many CPUs a node of the pool has at most, "" being any; nil, or
+	// 0 of it: nobody knows. It is asked where that matters alone.
+	Largest func(pool string) int
 }
 
 // Import reads an sbatch script as it is submitted. It fails as Import

@@ -23,6 +23,10 @@ func (s *script) shape() (sh shape, ok bool) {
 			return sh, false
 		}
 	}
+	listed := s.listed()
+	if nd == nil && listed > 1 { // a list of nodes is as many nodes
+		nd, sh.nodes = s.opts["nodelist"], listed
+	}
 	td, tasks := s.number("ntasks")
 	pd, per := s.number("ntasks-per-node")
 	gd, perGPU := s.number("ntasks-per-gpu")
@@ -34,14 +38,17 @@ func (s *script) shape() (sh shape, ok bool) {
 		}
 	}
 	switch {
-	case pd != nil && td != nil && nd == nil:
-		sh.nodes = (tasks + per - 1) / per
+	case pd != nil && td != nil && s.opts["nodes"] == nil:
+		sh.nodes = max((tasks+per-1)/per, min(listed, tasks))
 	case pd != nil && td != nil && tasks > per*sh.nodes:
 		s.refuse(td, fmt.Sprintf("%d tasks do not fit on %d nodes of %d", tasks, sh.nodes, per), "make them agree")
 		return sh, false
 	case tasks > 0 && tasks < sh.nodes: // sbatch says so, and goes on with fewer nodes
 		sh.nodes = tasks
 		s.record(nd, source.Approximated, false, "workers", fmt.Sprintf("%d tasks run on %d nodes, as under Slurm", tasks, tasks))
+	}
+	if nd == nil && pd == nil && total == 0 {
+		sh.nodes = s.spread(td, tasks)
 	}
 	counted := tasks > 0 || per > 0
 	switch {
@@ -65,6 +72,42 @@ func (s *script) shape() (sh shape, ok bool) {
 		s.doc.Kind, s.doc.Workers, s.doc.CleanPolicy = lifecycle.Distributed, sh.nodes, "running"
 	}
 	return sh, true
+}
+
+// listed is how many nodes --nodelist names; what is wrong with it is found later.
+func (s *script) listed() int {
+	d := s.opts["nodelist"]
+	if d == nil {
+		return 0
+	}
+	names, err := Hostnames(d.value)
+	if err != nil {
+		return 0
+	}
+	return len(names)
+}
+
+// spread is how many nodes so many tasks need that are not said to be on one: as Slurm
+// does, where the largest node has not so many CPUs.
+func (s *script) spread(d *directive, tasks int) int {
+	each := 1
+	if c := s.opts["cpus-per-task"]; c != nil {
+		each, _ = strconv.Atoi(c.value)
+	}
+	if s.sub.Largest == nil || tasks < 2 || each < 1 || s.opts["gpus-per-task"] != nil {
+		return 1
+	}
+	pool := ""
+	if p := s.opts["partition"]; p != nil {
+		pool = p.value
+	}
+	on := s.sub.Largest(pool) / each
+	if on < 1 || tasks <= on {
+		return 1
+	}
+	nodes := (tasks + on - 1) / on
+	s.record(d, source.Translated, false, "workers", fmt.Sprintf("no node has so many CPUs: %d tasks are spread over %d nodes, as under Slurm", tasks, nodes))
+	return nodes
 }
 
 // perGPU is what --ntasks-per-gpu says beside --ntasks: GPUs where none are said

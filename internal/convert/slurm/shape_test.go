@@ -37,6 +37,13 @@ func TestShapes(t *testing.T) {
 		"--ntasks-per-gpu=2 -n3":                        "1 nodes, 3 tasks, 3 CPUs, 2 GPUs",
 		"--ntasks-per-gpu=2 -n4 --gpus=2":               "1 nodes, 4 tasks, 4 CPUs, 2 GPUs",
 
+		// A list of nodes is as many.
+		"-w n[1-3]":                     "3 nodes, 1 tasks, 1 CPUs, 0 GPUs",
+		"-w n[1-3] -n2":                 "2 nodes, 2 tasks, 1 CPUs, 0 GPUs",
+		"-w n[1-3] -n6":                 "3 nodes, 6 tasks, 2 CPUs, 0 GPUs",
+		"-w n[1-3] --ntasks-per-node=2": "3 nodes, 6 tasks, 2 CPUs, 0 GPUs",
+		"-N3 -w n1":                     "3 nodes, 1 tasks, 1 CPUs, 0 GPUs",
+
 		// Limits are whole minutes.
 		"-t 0:10":     "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 1m",
 		"-t 1:30":     "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 2m",
@@ -98,4 +105,33 @@ func TestFewerTasksThanNodesAreTold(t *testing.T) {
 		}
 	}
 	t.Errorf("the notes do not say it: %v", r.Notes)
+}
+
+// TestTasksAreSpread over as many nodes as it takes, where the script does not say and
+// the largest node is too small (slurmctld 22.05.8 with nodes of 8 CPUs).
+func TestTasksAreSpread(t *testing.T) {
+	for options, want := range map[string]string{
+		"-n20":                     "3 nodes, 20 tasks, 7 CPUs",
+		"-n8":                      "1 nodes, 8 tasks, 8 CPUs",
+		"-n9 -c2":                  "3 nodes, 9 tasks, 6 CPUs",
+		"-n2 -c16":                 "1 nodes, 2 tasks, 32 CPUs", // fits nowhere, which the scheduler says
+		"-n20 -N1":                 "1 nodes, 20 tasks, 20 CPUs",
+		"-n20 -p small":            "10 nodes, 20 tasks, 2 CPUs",
+		"-n20 --ntasks-per-node=4": "5 nodes, 20 tasks, 4 CPUs",
+	} {
+		r, err := Import([]byte("#!/bin/sh\nhostname\n"), Submission{Options: strings.Fields(options), Largest: func(pool string) int {
+			if pool == "small" {
+				return 2
+			}
+			return 8
+		}})
+		if err != nil {
+			t.Errorf("%s: %v", options, err)
+			continue
+		}
+		d := r.Documents[0]
+		if got := fmt.Sprintf("%d nodes, %d tasks, %s CPUs", max(d.Workers, 1), max(d.Slurm.Tasks, 1), d.Resources.CPU); got != want {
+			t.Errorf("%s: %s, want %s", options, got, want)
+		}
+	}
 }

@@ -63,6 +63,12 @@ func Task(t *core.Task) api.Task {
 	for _, s := range t.Stages {
 		out.Stages = append(out.Stages, api.Stage{Word: s.Word, Message: s.Message, At: api.Time(s.At), Last: api.Time(s.Last), Count: s.Count})
 	}
+	for _, s := range t.Steps {
+		out.Steps = append(out.Steps, api.JobStep{
+			NewJobStep: api.NewJobStep{ID: s.ID, Task: t.ID.Index, Name: s.Name, Tasks: s.Tasks, CPUs: s.CPUs, On: s.On},
+			StartedAt:  api.Time(s.StartedAt), EndedAt: At(s.EndedAt), ExitCode: s.ExitCode,
+		})
+	}
 	out.Image = t.Image
 	for _, d := range t.Devices {
 		out.Devices = append(out.Devices, d.Device)

@@ -57,6 +57,17 @@ func (s *routes) selfRoutes() {
 	}) (*struct{}, error) {
 		return s.report(ctx, submission.SelfReport{Metadata: in.Body})
 	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "begin-step", Method: http.MethodPost, Path: access.SelfPath + "/steps", Summary: "Say that srun starts a step in the batch script of the task that asks", Tags: tags, DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *struct{ Body api.NewJobStep }) (*struct{}, error) {
+		n := in.Body
+		return s.step(ctx, n.Task, submission.StepReport{Step: core.JobStep{ID: n.ID, Name: n.Name, Tasks: n.Tasks, CPUs: n.CPUs, On: n.On}})
+	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "end-step", Method: http.MethodPatch, Path: access.SelfPath + "/steps", Summary: "Say how a step of the batch script of the task that asks has ended", Tags: tags, DefaultStatus: http.StatusNoContent,
+	}, func(ctx context.Context, in *struct{ Body api.JobStepEnd }) (*struct{}, error) {
+		return s.step(ctx, in.Body.Task, submission.StepReport{Ended: true, Step: core.JobStep{ID: in.Body.ID, ExitCode: in.Body.ExitCode}})
+	})
 	huma.Register(s.api, request.Matched(huma.Operation{
 		OperationID: "change-metadata", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}/metadata", Tags: []string{"workloads"},
 		Summary: "Merge into the metadata of a workload; null takes a key away",
@@ -103,6 +114,19 @@ func (s *routes) report(ctx context.Context, t submission.SelfReport) (*struct{}
 	}
 	t.Ref, t.Attempt = draft.Ref{ID: c.ID}, c.Attempt
 	if err := s.Control.Apply(ctx, submission.Note(t)); err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
+	return nil, nil
+}
+
+// step keeps what srun says of a step.
+func (s *routes) step(ctx context.Context, task int, r submission.StepReport) (*struct{}, error) {
+	c, _, err := s.itself(ctx)
+	if err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
+	r.Task = core.TaskID{Workload: c.ID, Attempt: c.Attempt, Index: task}
+	if err := s.Control.Apply(ctx, submission.NoteStep(r)); err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
 	return nil, nil

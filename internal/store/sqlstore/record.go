@@ -138,6 +138,10 @@ func encodeTask(t *core.Task) (string, error) {
 	c.PlacedAt, c.StartedAt = kept(t.PlacedAt), kept(t.StartedAt)
 	c.EndedAt, c.RestartedAt = kept(t.EndedAt), kept(t.RestartedAt)
 	c.RestartAt, c.ReleasedAt = kept(t.RestartAt), kept(t.ReleasedAt)
+	c.Steps = slices.Clone(t.Steps)
+	for i := range c.Steps {
+		c.Steps[i].StartedAt, c.Steps[i].EndedAt = kept(c.Steps[i].StartedAt), kept(c.Steps[i].EndedAt)
+	}
 	text, err := json.Marshal(&c)
 	return string(text), err
 }

@@ -658,6 +658,34 @@ export interface Identity {
   user: string
 }
 
+export interface JobStep {
+  /** CPU cores of all its processes */
+  cpus: number
+  /** Absent where it goes on, or has ended with its script */
+  endedAt?: Time
+  exitCode?: number
+  /** Its number in the script, from 0 */
+  id: number
+  /** Its program, or what srun was told to call it */
+  name: string
+  /** Indexes of the tasks on whose nodes it is; absent: of all */
+  on?: number[]
+  startedAt: Time
+  /** Index of the task that runs the script */
+  task: number
+  /** Its processes */
+  tasks: number
+}
+
+export interface JobStepEnd {
+  /** The highest of its processes; 128 + signal where one ended it */
+  exitCode?: number
+  /** Its number in the script, from 0 */
+  id: number
+  /** Index of the task that runs the script */
+  task: number
+}
+
 export interface License {
   createdAt?: Time
   /** Who holds it, the most first */
@@ -879,6 +907,21 @@ export interface NewCheckpoint {
   /** As the tasks find it */
   path: string
   step?: number
+}
+
+export interface NewJobStep {
+  /** CPU cores of all its processes */
+  cpus: number
+  /** Its number in the script, from 0 */
+  id: number
+  /** Its program, or what srun was told to call it */
+  name: string
+  /** Indexes of the tasks on whose nodes it is; absent: of all */
+  on?: number[]
+  /** Index of the task that runs the script */
+  task: number
+  /** Its processes */
+  tasks: number
 }
 
 export interface NewLicense {
@@ -2229,6 +2272,8 @@ export interface Task {
   stages?: Stage[]
   startedAt?: Time
   state: "pending" | "starting" | "running" | "stopping" | "succeeded" | "failed" | "lost"
+  /** What srun has started in the batch script that it runs, in the order of their numbers; at most 500 are kept. Not in summaries */
+  steps?: JobStep[]
   waiting?: string
 }
 

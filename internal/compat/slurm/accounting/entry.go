@@ -32,6 +32,10 @@ type entry struct {
 	code       *int
 	signal     int
 	used       *usage // what was sampled; nil: nobody has asked yet
+
+	name    string       // of a step
+	ofSrun  *api.JobStep // nil: it is none that srun has started
+	derived int          // the highest end of its steps, as raw has it
 }
 
 // entriesOfAll are the lines of several jobs.
@@ -104,7 +108,7 @@ func (e *entry) whole(a *api.Attempt, last bool) []*entry {
 			}
 		}
 	}
-	return e.withScript()
+	return e.withSteps()
 }
 
 // stateNow is the state of a job; what starts or ends runs, as in Slurm's own
@@ -159,7 +163,7 @@ func (e *entry) array(a *api.Attempt, last bool, some []int) []*entry {
 		one.raw = strconv.FormatInt(e.Workload.Number-e.Document.SlurmJobs()+1+int64(t.Index), 10)
 		one.start, one.end, one.code, one.signal = compat.At(t.PlacedAt), compat.At(t.EndedAt), t.ExitCode, t.Signal
 		one.state = e.taskState(t, a, last)
-		out = append(out, one.withScript()...)
+		out = append(out, one.withSteps()...)
 	}
 	if !last {
 		return out
@@ -259,24 +263,6 @@ func (e *entry) canceller() string {
 	return ""
 }
 
-// withScript is a job with the step that its script is, once that has begun.
-func (e *entry) withScript() []*entry {
-	if e.state == "CANCELLED" {
-		e.by = e.canceller()
-	}
-	if e.start.IsZero() || e.state == terms.Pending.Long {
-		return []*entry{e}
-	}
-	script := *e
-	script.Step = "batch"
-	script.by = ""
-	switch e.state {
-	case "TIMEOUT", "REQUEUED", "PREEMPTED":
-		script.state = "CANCELLED"
-	}
-	return []*entry{e, &script}
-}
-
 // truncate has it begin and end no earlier and later than was asked for.
 func (e *entry) truncate(w window) {
 	if !e.start.IsZero() && e.start.Before(w.from) {
@@ -333,6 +319,9 @@ func (e *entry) exit() (code, signal int) {
 		return 0, 125
 	case "CANCELLED", "TIMEOUT", "REQUEUED", "PREEMPTED":
 		if e.Step != "" {
+			if e.ofSrun != nil && e.signal > 0 {
+				return 0, e.signal
+			}
 			return 0, 15
 		}
 		return 0, 0

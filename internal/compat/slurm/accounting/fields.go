@@ -58,7 +58,7 @@ var accountFields = []table.Column[*entry]{
 	{Name: "CPUTime", Width: 10, Value: func(e *entry) string { return terms.Clock(time.Duration(e.seconds()*e.CPUs()) * time.Second) }},
 	{Name: "CPUTimeRAW", Width: 10, Value: func(e *entry) string { return strconv.FormatInt(e.seconds()*e.CPUs(), 10) }},
 	{Name: "DBIndex", Width: -10, Value: func(e *entry) string { return e.raw }},
-	{Name: "DerivedExitCode", Width: 15, Value: ofJob(func(*entry) string { return "0:0" })},
+	{Name: "DerivedExitCode", Width: 15, Value: ofJob(func(e *entry) string { return fmt.Sprintf("%d:%d", e.derived>>8, e.derived&0xff) })},
 	{Name: "Elapsed", Width: 10, Value: func(e *entry) string { return terms.Clock(time.Duration(e.seconds()) * time.Second) }},
 	{Name: "ElapsedRaw", Width: 10, Value: func(e *entry) string { return strconv.FormatInt(e.seconds(), 10) }},
 	{Name: "Eligible", Width: 19, Value: func(e *entry) string { return e.instant(e.submit) }},
@@ -74,7 +74,7 @@ var accountFields = []table.Column[*entry]{
 	})},
 	{Name: "JobID", Width: -12, Value: (*entry).id},
 	{Name: "JobIDRaw", Width: -12, Value: (*entry).rawID},
-	{Name: "JobName", Width: 10, Value: func(e *entry) string { return cmp.Or(e.Step, terms.Name(e.Workload)) }},
+	{Name: "JobName", Width: 10, Value: func(e *entry) string { return cmp.Or(e.name, terms.Name(e.Workload)) }},
 	{Name: "Layout", Width: 9, Value: unknown},
 	{Name: "MaxDiskRead", Width: 12, Value: unknown},
 	{Name: "MaxDiskReadNode", Width: 15, Value: unknown},
@@ -102,7 +102,7 @@ var accountFields = []table.Column[*entry]{
 		if e.Step == "" {
 			return ""
 		}
-		return "1"
+		return strconv.Itoa(e.processes())
 	}},
 	{Name: "Partition", Width: 10, Value: ofJob(func(e *entry) string { return terms.Partition(e.p, e.Workload) })},
 	{Name: "Priority", Width: 10, Value: ofJob(func(e *entry) string { return strconv.Itoa(e.Workload.Priority) })},

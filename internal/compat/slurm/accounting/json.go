@@ -119,7 +119,7 @@ func (e *entry) stepObject() terms.Object {
 		"nodes":     terms.Object{"list": e.nodes(), "count": e.NodeCount(), "range": terms.Hosts(e.nodes())},
 		"tres":      terms.Object{"requested": terms.Object{"max": most, "min": []any{}, "average": []any{}, "total": []any{}}, "allocated": e.tresObjects()},
 		"time":      e.times(),
-		"exit_code": e.exitObject(), "tasks": terms.Object{"count": 1}, "pid": nil, "kill_request_user": nil, "state": e.state,
-		"step": terms.Object{"job_id": number, "het": terms.Object{"component": nil}, "id": e.Step, "name": e.Step},
+		"exit_code": e.exitObject(), "tasks": terms.Object{"count": e.processes()}, "pid": nil, "kill_request_user": nil, "state": e.state,
+		"step": terms.Object{"job_id": number, "het": terms.Object{"component": nil}, "id": e.Step, "name": e.name},
 	}
 }

@@ -37,9 +37,9 @@ func Sacct() *compat.Command {
 	return &compat.Command{
 		Use: "sacct", Words: &terms.Words, Short: "Jobs that run, wait and have ended, with what they used", Loose: true,
 		Long: `Lists jobs of today, or those that are named. A job's batch script is its step
-.batch; what srun starts in it is not recorded. Memory and CPU time are those
-that were sampled: a job that ended before anybody looked has none. sacct
---helpformat lists the fields.`,
+.batch, and what srun starts in it are .0, .1 and so on; the first 500 of a script
+are kept. Memory and CPU time are those that were sampled of all that ran then: what
+ended before anybody looked has none. sacct --helpformat lists the fields.`,
 		Flags: []compat.Flag{
 			{Names: "accounts A", Arg: "NAMES", Many: true, Does: "only jobs of these projects"},
 			{Names: "allclusters L", Void: "every cluster is always listed."},

@@ -14,10 +14,11 @@ import (
 func Sstat() *compat.Command {
 	return &compat.Command{
 		Use: "sstat [JOB…]", Words: &terms.Words, Short: "What jobs that run use", Loose: true, Most: compat.All,
-		Long: `Shows memory and CPU time of jobs that run, as they were sampled. A job's step is
-its script, .batch: what srun starts in it is counted with it.`,
+		Long: `Shows memory and CPU time of jobs that run, as they were sampled of all that a job
+runs. Of a job it shows what srun has started last, or its script, .batch, where
+nothing of that runs; with -a all.`,
 		Flags: []compat.Flag{
-			{Names: "allsteps a", Void: "all steps of each job are always shown."},
+			{Names: "allsteps a", Does: "all steps of each job, its script too"},
 			{Names: "delimiter", Arg: "TEXT", Does: "between fields of -p and -P, instead of |"},
 			{Names: "format o fields", Arg: "FIELDS", Does: "fields, such as \"JobID,MaxRSS,AveCPU\""},
 			{Names: "helpformat e", Does: "list the fields"},
@@ -91,15 +92,26 @@ func sstat(c *compat.Call) error {
 			c.Say("sstat: error: couldn't get steps for job %s", id)
 			continue
 		}
-		before := len(rows)
-		for _, e := range entriesOfAll(c, p, ws, tasks) {
-			if e.Step != "" && e.state == "RUNNING" && (which.step == "" || which.step == e.Step) {
-				rows = append(rows, e)
-			}
+		running := slices.DeleteFunc(entriesOfAll(c, p, ws, tasks), func(e *entry) bool {
+			return e.Step == "" || e.state != "RUNNING" || which.step != "" && which.step != e.Step
+		})
+		if which.step == "" && !c.Bool("allsteps") {
+			running = lastOfEach(running)
 		}
-		if len(rows) == before {
+		rows = append(rows, running...)
+		if len(running) == 0 {
 			c.Say("sstat: error: No steps running for job %s", id)
 		}
 	}
 	return table.Print(c, columns, rows)
+}
+
+// lastOfEach are the last steps of each job, which stand in their order.
+func lastOfEach(steps []*entry) (out []*entry) {
+	for i, e := range steps {
+		if i+1 == len(steps) || steps[i+1].job != e.job {
+			out = append(out, e)
+		}
+	}
+	return out
 }

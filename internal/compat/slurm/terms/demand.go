@@ -22,6 +22,8 @@ type Demand struct {
 	Step     string // "": the job itself
 	Task     int    // of an array, from 0; negative: it is not one of them
 	Count    int    // tasks that it stands for
+	// StepCPUs and StepNodes are of a step that srun has started; 0: it is none.
+	StepCPUs, StepNodes int64
 }
 
 // Memory is what a job asks for, in bytes.
@@ -49,7 +51,7 @@ func (d *Demand) GPUs() string {
 		total /= float64(max(compat.Count(d.Workload), 1))
 	}
 	if d.Step != "" && d.NodeCount() < int64(d.Count) && d.Task < 0 && d.Document.Array == nil {
-		total /= float64(d.Count)
+		total *= float64(d.NodeCount()) / float64(d.Count)
 	}
 	return amount.GPUs(total)
 }
@@ -79,6 +81,9 @@ func (d *Demand) Size(bytes int64) string {
 
 // NodeCount is how many nodes it has; of a script one.
 func (d *Demand) NodeCount() int64 {
+	if d.StepNodes > 0 {
+		return d.StepNodes
+	}
 	if d.Step != "" {
 		return 1
 	}
@@ -90,6 +95,9 @@ func (d *Demand) NodeCount() int64 {
 
 // CPUs are those of all its tasks; of a script those of one.
 func (d *Demand) CPUs() int64 {
+	if d.StepCPUs > 0 {
+		return d.StepCPUs
+	}
 	count := int64(1)
 	if d.Task < 0 && d.Document.Array == nil && d.Step == "" {
 		count = int64(d.Count)

@@ -3,12 +3,14 @@
 package servedmodels
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // modelRuntime is what serves models of a format: the image and arguments of the
@@ -60,11 +62,39 @@ var modelRuntimes = map[string]modelRuntime{
 type Model struct {
 	modelRuntime
 	o *source.Map
+	// Own is the spec of a runtime of the file that serves it; nil: one of KServe's own
+	// does.
+	Own *codec.Tree
+}
+
+// Runtimes are the specs of the runtimes of a file, by their names.
+type Runtimes map[string]*codec.Tree
+
+// find is the runtime of that name, or where none is named one that is chosen for the
+// format by itself.
+func (r Runtimes) find(name, format string) (string, *codec.Tree) {
+	if name != "" {
+		return name, r[name]
+	}
+	for _, name := range source.SortedKeys(r) {
+		formats := source.Entry(r[name], "supportedModelFormats")
+		if formats == nil {
+			continue
+		}
+		for i := range formats.Items {
+			f, by := source.Entry(&formats.Items[i], "name"), source.Entry(&formats.Items[i], "autoSelect")
+			if f != nil && by != nil && f.Text == format && by.Text == "true" {
+				return name, r[name]
+			}
+		}
+	}
+	return "", nil
 }
 
 // Of is the model of a predictor: under its name, or under model with its format. It
-// is nil where none is named, and where what names it was refused.
-func Of(p *source.Map) *Model {
+// is nil where none is named, and where what names it was refused. Runtimes of the
+// file stand before those of KServe.
+func Of(p *source.Map, runtimes Runtimes) *Model {
 	for _, format := range source.SortedKeys(modelRuntimes) {
 		if v := p.Consume(format); v != nil {
 			o := v.Map()
@@ -89,6 +119,11 @@ func Of(p *source.Map) *Model {
 	f.Finish(nil, nil, false)
 	is, known := modelRuntimes[format.Text()]
 	runtime := o.Consume("runtime")
+	if name, own := runtimes.find(runtime.Text(), format.Text()); own != nil {
+		runtime.Translated("image", "the runtime is in the file")
+		format.Translated("image", "the runtime of the file that serves it: "+source.Shorten(name))
+		return &Model{modelRuntime: modelRuntime{name: name}, o: o, Own: own}
+	}
 	switch {
 	case !known && format == nil:
 		v.Refuse("names no format", "write modelFormat: {name: sklearn}")
@@ -108,8 +143,14 @@ func Of(p *source.Map) *Model {
 // Container is that of the runtime, with what the model says over it: own reads that
 // as a container.
 func (m *Model) Container(r *source.Reader, doc *spec.Document, own func(*source.Map)) {
-	doc.Image, doc.Command = m.image, spec.Command{Argv: m.argv}
 	args := slices.Clone(m.args)
+	if m.Own != nil {
+		args = slices.Clone(doc.Args)
+		doc.Args, doc.Command.Argv = nil, slices.Clone(doc.Command.Argv)
+		m.named(r, doc, args)
+	} else {
+		doc.Image, doc.Command = m.image, spec.Command{Argv: m.argv}
+	}
 	for i := range args {
 		args[i] = strings.ReplaceAll(args[i], "{{.Name}}", doc.Name)
 	}
@@ -122,13 +163,17 @@ func (m *Model) Container(r *source.Reader, doc *spec.Document, own func(*source
 	}
 	if v := m.o.Consume("storageUri"); v != nil {
 		m.from(v, args, doc)
-	} else if len(r.Errors) == 0 && !m.o.Has("args") && !m.o.Has("env") {
+	} else if m.Own == nil && len(r.Errors) == 0 && !m.o.Has("args") && !m.o.Has("env") {
 		r.Refuse(m.o.Tree.Line, source.FieldPath(m.o.Path, "storageUri"), "", "is missing", "write where the model lies")
 	}
 	asked := m.o.Has("resources")
+	runtimes := doc.Resources
 	own(m.o)
+	if m.Own != nil {
+		over(&doc.Resources, runtimes)
+	}
 	doc.Args = append(args, doc.Args...)
-	if !asked {
+	if !asked && m.Own == nil {
 		doc.Resources.CPU, doc.Resources.Memory = 1000, spec.Quantity(2<<30)*1000
 		r.Note(source.Note{Line: m.o.Tree.Line, Field: source.FieldPath(m.o.Path, "resources"), Fate: source.Translated, To: "resources", Reason: "1 CPU and 2Gi, which the runtime says"})
 	}
@@ -147,6 +192,12 @@ func (m *Model) from(v *source.Value, args []string, doc *spec.Document) {
 			for i := range args {
 				args[i] = strings.ReplaceAll(args[i], modelsDir, at+"/"+path)
 			}
+			for i := range doc.Command.Argv {
+				doc.Command.Argv[i] = strings.ReplaceAll(doc.Command.Argv[i], modelsDir, at+"/"+path)
+			}
+			for name, text := range doc.Env {
+				doc.Env[name] = strings.ReplaceAll(text, modelsDir, at+"/"+path)
+			}
 		}
 		doc.Volumes = append(doc.Volumes, spec.Volume{Path: at, Claim: claim, ReadOnly: true})
 		v.Translated("volumes", "")
@@ -159,5 +210,37 @@ func (m *Model) from(v *source.Value, args []string, doc *spec.Document) {
 		v.Translated("args", "the runtime fetches it when it starts; where that takes keys, write them as env")
 	default:
 		v.Refuse(fmt.Sprintf("%s does not fetch models from %q", m.name, source.Shorten(v.Tree.Text)), "put it on a claim and write pvc://CLAIM/PATH, or write spec.predictor.containers with an image that has it")
+	}
+}
+
+// named puts the service's name where a runtime of the file has it, in args and in what
+// the document has of it. Other templates of KServe are not known.
+func (m *Model) named(r *source.Reader, doc *spec.Document, args []string) {
+	in := func(text string) string {
+		text = strings.ReplaceAll(text, "{{.Name}}", doc.Name)
+		if strings.Contains(text, "{{") && strings.Contains(text, "}}") {
+			r.Refuse(m.Own.Line, "containers", text, "has a template that is not filled in here", "write what it stands for; {{.Name}} is known")
+		}
+		return text
+	}
+	for i := range args {
+		args[i] = in(args[i])
+	}
+	for i := range doc.Command.Argv {
+		doc.Command.Argv[i] = in(doc.Command.Argv[i])
+	}
+	for name, text := range doc.Env {
+		doc.Env[name] = in(text)
+	}
+}
+
+// over gives a model what its runtime asks for and it does not say itself.
+func over(r *spec.Resources, runtimes spec.Resources) {
+	r.CPU, r.Memory, r.SHM = cmp.Or(r.CPU, runtimes.CPU), cmp.Or(r.Memory, runtimes.Memory), cmp.Or(r.SHM, runtimes.SHM)
+	if r.GPU.Kind() == spec.NoGPU {
+		r.GPU = runtimes.GPU
+	}
+	if r.Extended == nil {
+		r.Extended = runtimes.Extended
 	}
 }
