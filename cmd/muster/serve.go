@@ -137,6 +137,10 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, meter := openMeasured(o, log), telemetry.NewMeter()
+	curves, err := openReported(o, st, log)
+	if err != nil {
+		return err
+	}
 	ctl, err := control.New(ctx, control.Options{Deps: draft.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: naming.NewID(rand.Reader), NewName: naming.NewName(rand.Reader), Port: freePort(),
@@ -168,7 +172,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
-		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso,
+		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso, Reported: curves.Store,
 		Status: api.ServerStatus{PID: os.Getpid(), Address: address, DataDir: o.DataDir, Version: v.Version, StartedAt: api.Time(started), FakeGPUs: o.FakeGPUs},
 	})
 	probes.pass(srv.Probes())
@@ -177,7 +181,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, curves.run, tracing(tracer, ctl), operator, openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear
