@@ -1727,6 +1727,40 @@ export interface Report {
   total?: number
 }
 
+export interface Reported {
+  /** What is not known, and why, a sentence each */
+  missing: string[]
+  series: ReportedSeries[]
+}
+
+export interface ReportedSeries {
+  /** Of each point when its last report came, in seconds since 1970 */
+  atSeconds: number[]
+  attempt: number
+  /** Of the workload */
+  id: string
+  /** The newest report, in the unit of the metric */
+  last: number
+  /** Of all reports, in the unit of the metric */
+  max: number
+  /** The step of the greatest report */
+  maxStep: number
+  /** As the task calls it, such as loss; empty: the step itself */
+  metric: string
+  /** Of all reports, in the unit of the metric */
+  min: number
+  /** The step of the least report */
+  minStep: number
+  /** How many there have been in all */
+  reports: number
+  /** Of each point the step at which it ends */
+  steps: number[]
+  /** Index of the task */
+  task: number
+  /** Of each point the mean of its reports, in the unit of the metric */
+  values: number[]
+}
+
 export interface Reservation {
   createdAt?: Time
   /** For how long, like 2h */

@@ -1,6 +1,5 @@
 // What differs between two attempts, of one workload or of two: the document that
 // each began with, where it ran, for how long, and how it ended.
-import './metrics.css'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Attempt, Field, Workload } from '../../api/types'

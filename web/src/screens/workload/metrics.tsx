@@ -1,5 +1,4 @@
 // What the ranks of an attempt used, each by itself, and which of them does least.
-import './metrics.css'
 import { useMemo, useState } from 'preact/hooks'
 import { params, workloadURL } from '../../api/client'
 import type { Metrics as Measured, MetricSeries, Workload } from '../../api/types'

@@ -1,0 +1,139 @@
+// What one glance should tell of work that runs: how far it is and when it ends, what
+// it reports, what its GPUs do, which rank holds it up, what it wrote last, and what a
+// stop would lose.
+import type { ComponentChildren } from 'preact'
+import { params, request, workloadURL } from '../../api/client'
+import type { Metrics, MetricSeries, Reported, Workload } from '../../api/types'
+import { now } from '../../lib/clock'
+import { bytes, count, figure, gpus, moment, ms, plural, span } from '../../lib/format'
+import { workloadPath } from '../../lib/router'
+import { useLive, useReading } from '../../live/fetch'
+import { rowNamed } from '../../live/store'
+import { plain, settled } from '../../lib/ansi'
+import { Age, Bar, Card, Link } from '../../ui/basics'
+import { through } from '../../ui/plot'
+import { Tile } from '../../ui/tile'
+import { paceOf } from '../../work/reported'
+import { phrase, T } from '../../texts'
+
+const percent = (v: number): string => `${Math.round(v * 100)} %`
+
+export function Running({ w, reported, children }: { w: Workload; reported: Reported | null; children: ComponentChildren }) {
+  const { data: m } = useLive<Metrics>(workloadURL(w.project, w.name) + '/metrics' + params({ since: '10m' }), 'beat', 8000)
+  return (
+    <>
+      <div class="tiles wide now-tiles">
+        <Progress w={w} reported={reported} />
+        <GPUs w={w} m={m} />
+        <Slowest w={w} m={m} />
+        <Stop w={w} />
+      </div>
+      {children}
+      <Tail w={w} />
+    </>
+  )
+}
+
+/** How far it is, how fast, and when it is done. */
+function Progress({ w, reported }: { w: Workload; reported: Reported | null }) {
+  const p = w.progress
+  const over = w.tasks.succeeded + w.tasks.failed
+  if (!p && w.tasks.total > 1 && over > 0) {
+    return <Tile name={T.$progress} value={percent(over / w.tasks.total)} note={phrase(T.$tasksOverOfTotal, { over: count(over), total: count(w.tasks.total) })}><Bar part={over} whole={w.tasks.total} label={percent(over / w.tasks.total)} tone="running" /></Tile>
+  }
+  if (!p || p.attempt !== w.attempt) {
+    const ran = now.value - ms(w.attempts[w.attempts.length - 1]?.runningAt)
+    return <Tile name={T.$runTime} value={span(ran)} note={w.kind === 'workspace' || w.kind === 'inference' ? undefined : T.$itReportsNoProgress} />
+  }
+  const pace = paceOf((reported?.series ?? []).find((s) => s.attempt === p.attempt && s.task === (p.task ?? 0) && s.metric === ''))
+  const rest = p.total && pace ? (Math.max(0, p.total - p.step) / pace.perSecond) * 1000 : NaN
+  const slow = pace && pace.perSecond < 1
+  const rate = pace && (slow ? phrase(T.$figurePerStep, { figure: span2(1 / pace.perSecond) }) : phrase(T.$figureStepsPerSecond, { figure: figure(pace.perSecond) }))
+  const silent = now.value - ms(p.at)
+  const ends = ms(p.at) + rest
+  return (
+    <Tile name={T.$progress} value={p.total ? percent(p.step / p.total) : count(p.step)} {...(p.total ? {} : { of: '' })}
+      note={<>
+        {p.total ? phrase(T.$stepStepOfTotal, { step: count(p.step), total: count(p.total) }) : T.$stepsSoFar}{rate && ' · ' + rate}
+        {ends > now.value && p.step < (p.total ?? 0) && <><br /><b>{phrase(T.$endsAboutTimeInTime2, { time: moment(ends, now.value, false), time2: span(Math.max(0, ends - now.value)) })}</b></>}
+        {silent > 120_000 && <><br /><span class="warn">{phrase(T.$noReportForTime, { time: span(silent) })}</span></>}
+      </>}>
+      {p.total ? <Bar part={p.step} whole={p.total} label={percent(p.step / p.total)} tone="running" /> : null}
+    </Tile>
+  )
+}
+
+/** A short time in seconds, with as many places as it takes. */
+const span2 = (seconds: number): string => (seconds < 60 ? figure(seconds) + ' s' : span(seconds * 1000))
+
+const mean = (vs: number[]): number => vs.reduce((a, b) => a + b, 0) / vs.length
+const lasts = (m: Metrics | null, metric: string): number[] => (m?.series ?? []).filter((s) => s.metric === metric).map((s) => s.last).filter((v): v is number => v !== undefined && v !== null)
+
+/** What its GPUs do now; where it has none, its processors. */
+function GPUs({ w, m }: { w: Workload; m: Metrics | null }) {
+  const to = workloadPath(w.project, w.name, 'metrics')
+  const use = lasts(m, 'gpu_utilization_ratio')
+  if (w.gpusHeld > 0 || use.length > 0) {
+    const used = lasts(m, 'gpu_memory_bytes').reduce((a, b) => a + b, 0)
+    const whole = lasts(m, 'gpu_memory_total_bytes').reduce((a, b) => a + b, 0)
+    const text = [plural(w.gpusHeld, T.$nGPUs), whole > 0 && phrase(T.$memoryUsedOfTotal, { used: bytes(used), total: bytes(whole) })].filter(Boolean).join(' · ')
+    return <Tile to={to} name={T.$gpuUtilization} value={use.length ? percent(mean(use)) : '–'} note={use.length ? text : text + ' · ' + T.$notMeasured}><Trend of={(m?.series ?? []).filter((s) => s.metric === 'gpu_utilization_ratio')} most={1} /></Tile>
+  }
+  const cores = lasts(m, 'cpu_cores')
+  const memory = lasts(m, 'memory_bytes')
+  return <Tile to={to} name={T.$cpuCores} value={cores.length ? figure(cores.reduce((a, b) => a + b, 0)) : '–'} note={memory.length ? phrase(T.$memoryOfBytes, { bytes: bytes(memory.reduce((a, b) => a + b, 0)) }) : T.$notMeasured}><Trend of={(m?.series ?? []).filter((s) => s.metric === 'cpu_cores')} /></Tile>
+}
+
+/** The mean of some series in the last minutes, as a line. */
+function Trend({ of, most }: { of: MetricSeries[]; most?: number }) {
+  const n = Math.max(0, ...of.map((s) => s.values.length))
+  const vs = Array.from({ length: n }, (_, i) => {
+    const at = of.map((s) => s.values[i]).filter((v): v is number => v !== undefined && v !== null)
+    return at.length ? mean(at) : null
+  })
+  const top = most ?? Math.max(1e-9, ...vs.map((v) => v ?? 0))
+  if (vs.every((v) => v === null)) return null
+  return <svg class="trend" viewBox="0 0 100 22" preserveAspectRatio="none" aria-hidden="true"><path class="ground" d="M0 21.5H100" /><path d={through(vs, (i) => (i / Math.max(1, n - 1)) * 100, (v) => 20.5 - Math.min(1, v / top) * 19)} /></svg>
+}
+
+/** The rank that does least, of those that work together. */
+function Slowest({ w, m }: { w: Workload; m: Metrics | null }) {
+  const s = m?.slowest
+  if (!s || w.kind !== 'distributed') return null
+  const say = (v: number): string => (s.metric === 'cpu_cores' ? figure(v) : percent(v))
+  return <Tile to={workloadPath(w.project, w.name, `logs&attempt=${w.attempt}&task=${s.task}`)} name={s.behind ? T.$slowestRank : T.$leastBusyRank} value={`${s.role} ${s.task}`} tone={s.behind ? 'failed' : undefined}
+    note={<>{phrase(T.$valueTheMedianIsMedian, { value: say(s.value), median: say(s.median) })}<br />{phrase(T.$onNode, { node: s.node })}</>} />
+}
+
+/** The last checkpoint, and what is gone if it is stopped now. */
+function Stop({ w }: { w: Workload }) {
+  const a = w.attempts[w.attempts.length - 1]
+  if (w.kind === 'workspace' || w.kind === 'inference' || !a?.runningAt) return null
+  const c = w.checkpoint
+  const since = now.value - Math.max(ms(a.runningAt), c ? ms(c.at) : 0)
+  const steps = w.progress && w.progress.attempt === w.attempt ? w.progress.step - (c?.step ?? 0) : 0
+  const hours = (since / 3600_000) * w.gpusHeld
+  const lost = [span(since), hours >= 0.005 && phrase(T.$gpuSecondsGPUHours, { gpuSeconds: gpus(Math.round(hours * 100) / 100) }).replace(/^[,\s]+/, ''), c?.step && steps > 0 && plural(steps, T.$nSteps)].filter(Boolean).join(', ')
+  return (
+    <Tile name={T.$checkpoint} value={c ? (c.step ? phrase(T.$stepStep, { step: count(c.step) }) : T.$saved2) : T.$none2}
+      note={<>{c && <>{phrase(T.$savedAgeAgo, { age: <Age at={c.at} /> })}<br /></>}{phrase(T.$aStopNowLosesLost, { lost })}</>} />
+  )
+}
+
+const lines = 8
+
+/** What it wrote last: of rank 0, or of the first task that runs. */
+function Tail({ w }: { w: Workload }) {
+  const a = w.attempts[w.attempts.length - 1]
+  const first = a?.tasks.find((t) => t.state === 'running') ?? a?.tasks[0]
+  const task = w.kind === 'distributed' ? a?.tasks[0]?.index ?? 0 : first?.index ?? 0
+  const path = workloadURL(w.project, w.name) + '/logs' + params({ attempt: String(w.attempt), task: String(task), tail: lines })
+  const { data } = useReading<string>(path, async (signal) => (await request(path, { signal })).text(), () => `${rowNamed(w.project, w.name)?.revision} ${Math.floor(now.value / 3000)}`, 2500)
+  if (data === null) return null
+  const text = data.split('\n').map((l) => plain(settled(l))).join('\n').trimEnd()
+  return (
+    <Card class="wide log-tail" title={T.$outputNow} aside={<Link to={workloadPath(w.project, w.name, `logs&attempt=${w.attempt}&task=${task}`)}>{T.$openTheLog}</Link>}>
+      {text ? <pre class="code" tabIndex={0} aria-label={T.$outputNow}><code>{text}</code></pre> : <p class="muted">{T.$nothingWrittenYet}</p>}
+    </Card>
+  )
+}
