@@ -175,3 +175,78 @@ func (g *page) allPhases() {
 	g.clickText("button", "All phases")
 	g.until(`document.querySelector('.station')`)
 }
+
+// A sweep is told as a table of what each task was given and what came of it, the best
+// first, with its curves; and so are workloads that are compared.
+func TestASweepAndWhatIsCompared(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	wait := "until [ -e " + dir + "/end ]; do sleep 0.05; done"
+	command := func(name string) string {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(fmt.Sprintf(handing, dir+"/"+name)) + wait + `"`
+	}
+	w.submit(`{name: sweep, resources: {cpu: 0.05}, array: {grid: {lr: [0.1, 0.01, 0.001], opt: [adam, sgd]}}, command: ` + command("sweep") + `}`)
+	for i, name := range []string{"one", "two", "three"} {
+		w.submit(fmt.Sprintf(`{name: %s, resources: {cpu: 0.05}, parameters: {width: %d}, command: %s}`, name, 64<<i, command(name)))
+	}
+	g := w.enter(1280, 800)
+	h := tellerOf(t, dir+"/sweep")
+	for task := range 6 {
+		for i := range int64(4) {
+			h.say("report", api.Report{Step: i, Task: task, Metrics: map[string]float64{"loss": math.Abs(float64(task)-3) + 1/float64(1+i), "acc": float64(task) / 10}})
+		}
+	}
+	g.visit("workloads/default/sweep")
+	first := `[...document.querySelectorAll('.trials tbody tr')].map(r => r.querySelector('a').innerText).join()`
+	g.until(first + `.startsWith('task 3,') && document.querySelectorAll('.trials tbody tr').length === 6`)
+	g.until(`document.querySelector('.trials tbody tr').innerText.replace(/\s+/g, ' ').includes('0.01 sgd')`)
+	g.until(`document.querySelector('.trials tbody tr .best').innerText.startsWith('0.25') && document.querySelectorAll('.parallel .try').length === 6 && document.querySelectorAll('.curve .line').length === 12`)
+	g.clickText(".trial-by", "acc")
+	g.until(first + `.startsWith('task 5,')`)
+	g.clickText(".trial-by", "lr")
+	g.until(first + `.startsWith('task 4,')`)
+	// Of several workloads what tells them apart is what they were given.
+	for i, name := range []string{"one", "two", "three"} {
+		h := tellerOf(t, dir+"/"+name)
+		h.say("report", api.Report{Step: 1, Metrics: map[string]float64{"loss": float64(3 - i)}})
+		h.say("report", api.Report{Step: 2, Metrics: map[string]float64{"loss": 0.5 * float64(3-i)}})
+	}
+	g.visit("workloads")
+	g.until(`document.querySelectorAll('tbody tr').length === 4`)
+	g.must(g.Eval(`document.querySelectorAll('tbody tr').forEach(r => ['one', 'two', 'three'].includes(r.querySelector('.row-link').innerText) && r.querySelector('input').click())`, nil))
+	g.clickText("button", "Compare")
+	g.until(`location.pathname.endsWith('/compare') && ` + first + ` === 'three,two,one'`)
+	g.until(`[...document.querySelectorAll('.trials th')].map(e => e.innerText.trim()).join().startsWith('Name,State,width,command,loss') && document.querySelectorAll('.curve .line').length === 3`)
+	// With a key each line can be looked at alone.
+	g.clickText(".plot-key button", "one")
+	g.until(`document.querySelectorAll('.curve .line').length === 1`)
+	touch(t, dir+"/end")
+}
+
+func init() {
+	screens = append(screens,
+		screen{name: "workload-sweep", path: "workloads/default/lr-sweep", ready: `document.querySelectorAll('.parallel .try').length > 10 && document.querySelectorAll('.curve .line').length > 10`},
+		screen{name: "compare", path: "workloads", ready: `document.querySelectorAll('tbody tr').length > 0`, then: func(g *page) {
+			g.must(g.Eval(`fetch('/v1/projects/default/rows?limit=100').then(r => r.json()).then(l => location.assign('compare?of=' + l.items.filter(r => ['gpt-small', 'gpt-wide', 'gpt-deep'].includes(r.name)).map(r => r.id).join()))`, nil))
+			g.until(`document.querySelectorAll('.trials tbody tr').length === 3 && document.querySelectorAll('.curve .line').length > 3`)
+		}},
+	)
+	populated = append(populated, func(w *world) {
+		dir := w.t.TempDir()
+		command := func(name string) string {
+			return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(fmt.Sprintf(handing, filepath.Join(dir, name))) + `sleep 1000"`
+		}
+		w.submit(`{name: lr-sweep, resources: {cpu: 0.01}, array: {grid: {lr: [0.1, 0.03, 0.01, 0.003], seed: [1, 2], opt: [adam, lion]}}, command: ` + command("sweep") + `}`)
+		w.submit(`{name: gpt-wide, resources: {cpu: 0.05}, parameters: {width: 2048, layers: 12}, command: ` + command("wide") + `}`)
+		w.submit(`{name: gpt-deep, resources: {cpu: 0.05}, parameters: {width: 1024, layers: 24}, command: ` + command("deep") + `}`)
+		h := tellerOf(w.t, filepath.Join(dir, "sweep"))
+		for i := int64(1); i <= 10; i++ {
+			for task := range 16 {
+				h.train(task, i, i, 12, 0.3+0.09*float64(task*7%16))
+			}
+		}
+		for i, name := range []string{"wide", "deep"} {
+			tellerOf(w.t, filepath.Join(dir, name)).train(0, 1, 30, 90, 0.8+0.6*float64(i))
+		}
+	})
+}

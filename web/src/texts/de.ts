@@ -1344,7 +1344,6 @@ export const de: Texts = {
   $selectedWorkloads: 'Ausgewählte Workloads',
   $workloadsSelected: '{workloads} ausgewählt',
   $moreActionsForTheSelection: 'Weitere Aktionen für die Auswahl',
-  $selectExactlyTwoToCompare: 'Zum Vergleichen genau zwei auswählen',
   $compare2: 'Vergleichen',
 
   // counts, groups and choices
@@ -1401,4 +1400,13 @@ export const de: Texts = {
   $firstOfAllLines: 'Die ersten {first} von {all} Linien',
   $showAllN: 'Alle {n} anzeigen',
   $reports: 'Meldungen',
+  $best: 'am besten',
+  $lastValue: 'zuletzt: {value}',
+  $nothingWasReported: 'Keine davon hat eine Zahl gemeldet.',
+  $bestOverAllSteps: 'Der beste Wert aller Schritte, wo mehr oder weniger besser ist, sonst der letzte.',
+  $eachTryAsALineToMetric: 'Jede als Linie durch ihre Werte bis {metric}; die Tabelle darunter zeigt dasselbe.',
+  $nothingToCompare: 'Nichts zu vergleichen',
+  $selectWorkloadsInTheList: 'Workloads in der Liste auswählen, dann Vergleichen.',
+  $selectTwoOrMoreToCompare: 'Zum Vergleichen zwei oder mehr auswählen',
+  $compareWhatTheyReport: 'Vergleichen, was sie melden',
 }

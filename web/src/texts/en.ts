@@ -1343,7 +1343,6 @@ export const en = {
   $selectedWorkloads: 'Selected workloads',
   $workloadsSelected: '{workloads} selected',
   $moreActionsForTheSelection: 'More actions for the selection',
-  $selectExactlyTwoToCompare: 'Select exactly two to compare',
   $compare2: 'Compare',
 
   // counts, groups and choices
@@ -1400,4 +1399,13 @@ export const en = {
   $firstOfAllLines: 'The first {first} of {all} lines',
   $showAllN: 'Show all {n}',
   $reports: 'Reports',
+  $best: 'best',
+  $lastValue: 'last: {value}',
+  $nothingWasReported: 'None of them has reported a number.',
+  $bestOverAllSteps: 'The best of all steps where more or less is better, otherwise the last.',
+  $eachTryAsALineToMetric: 'Each as a line through its values to {metric}; the table below has the same.',
+  $nothingToCompare: 'Nothing to compare',
+  $selectWorkloadsInTheList: 'Select workloads in the list, then Compare.',
+  $selectTwoOrMoreToCompare: 'Select two or more to compare',
+  $compareWhatTheyReport: 'Compare what they report',
 } as const

@@ -109,7 +109,7 @@ export function Curve({ label, traces, of, unit, log = false, height = 150 }: { 
         <svg width={width} height={height} role="img" aria-label={phrase(T.$labelTheTableBelowShowsThe, { label })}>
           <clipPath id={clip}><rect x={left} y="0" width={room + 8} height={height} /></clipPath>
           {rules.map((v) => <g key={v} class="rule"><path d={`M${left} ${y(v).toFixed(1)}H${left + room}`} /><text x={left - 7} y={y(v) + 4} text-anchor="end">{short(v)}</text></g>)}
-          {rounds(lo, hi, Math.max(1, room / 70)).map((v) => x(v) > left + 8 && x(v) < width - 16 && <text key={v} x={x(v)} y={height - 4} text-anchor="middle">{short(v)}</text>)}
+          {rounds(lo, hi, Math.max(1, room / 70)).filter(Number.isInteger).map((v) => x(v) > left + 8 && x(v) < width - 16 && <text key={v} x={x(v)} y={height - 4} text-anchor="middle">{short(v)}</text>)}
           <g clip-path={`url(#${clip})`}>
             {all.map((t) => <path key={t.id} class="line" data-l={t.hue % 8} data-dim={t.faint || undefined} stroke-dasharray={t.hue % 16 > 7 ? '5 3' : undefined} d={path(t)} />)}
           </g>

@@ -118,6 +118,7 @@ function Sides({ w, v, query, root }: { w: Workload; v: Workload; query: URLSear
       <div class="toolbar">
         {choose(0)}<span class="muted">{T.$and}</span>{choose(1)}
         <label class="pick"><input type="checkbox" checked={whole} onChange={(e) => setQuery({ all: e.currentTarget.checked ? 'yes' : null })} />{T.$alsoShowWhatIsEqual}</label>
+        {two && <Link class="button quiet" to={`compare?of=${w.id},${v.id}`}><span>{T.$compareWhatTheyReport}</span></Link>}
         {two && <Button kind="quiet" onClick={() => setQuery({ with: null, a: null, b: null })}>{phrase(T.$onlyName, { name: w.name })}</Button>}
         <div class="toolbar-end"><CopyAs of={() => ({
           cli: `muster diff ${said}${whole ? ' --all' : ''}${near && w.project !== 'default' ? ' --project ' + shell(w.project) : ''}`,
