@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,4 +79,23 @@ func TestWhatIsReportedTooSoonIsNotDrawn(t *testing.T) {
 	if len(got.Series) != 1 || got.Series[0].Reports != 300-refused {
 		t.Fatalf("%d were refused: %+v", refused, got.Series)
 	}
+}
+
+// A picture of many tasks needs no more of each than its state.
+func TestStatesOfAllTasksInALetterEach(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{"name":"a","array":{"completions":5,"parallelism":2},"command":["fake","run=forever"],"resources":{"cpu":0.1}}`)
+	w.await("a", "Running")
+	var got api.TaskStates
+	await(t, "two that run; the others are not there yet", func() bool {
+		w.call("GET", "/v1/projects/default/workloads/a/task-states", "", &got)
+		return got.States == "rr"
+	})
+	w.call("POST", "/v1/projects/default/workloads/a:stop", "", nil)
+	w.await("a", "Stopped")
+	w.call("GET", "/v1/projects/default/workloads/a/task-states", "", &got)
+	if len(got.States) < 2 || strings.Contains(got.States, "r") {
+		t.Errorf("once it was stopped: %q", got.States)
+	}
+	w.refused("GET", "/v1/projects/default/workloads/a/task-states?attempt=3", "", http.StatusNotFound, "not_found")
 }

@@ -23,6 +23,7 @@ import (
 	engineaccess "github.com/musterhq/muster/internal/engine/access"
 	"github.com/musterhq/muster/internal/reported"
 	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/server/curves"
 	"github.com/musterhq/muster/internal/server/enter"
 	"github.com/musterhq/muster/internal/server/logs"
 	"github.com/musterhq/muster/internal/server/organisation"
@@ -188,6 +189,7 @@ func (s *Server) routes() {
 	s.api = humago.New(s.mux, cfg)
 	s.schemas()
 	workloads.Register(s.Reader, s.api, s.reported, s.closing)
+	curves.Register(s.Reader, s.api, s.reported)
 	schedules.Register(s.Reader, s.api)
 	logs.Register(s.Reader, s.api, s.builds, s.closing)
 	watch.Register(s.Reader, s.api, s.version.Version, s.closing)

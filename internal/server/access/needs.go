@@ -51,6 +51,7 @@ func Needs() map[string]Need {
 		"POST " + project + "workloads/{target}":       onWorkload(rbac.Update),
 		"GET " + workload + "/why":                     onWorkload(rbac.Read),
 		"GET " + workload + "/tasks":                   onWorkload(rbac.Read),
+		"GET " + workload + "/task-states":             onWorkload(rbac.Read),
 		"GET " + workload + "/transitions":             onWorkload(rbac.Read),
 		"GET " + workload + "/metrics":                 onWorkload(rbac.Read),
 		"GET " + workload + "/reported":                onWorkload(rbac.Read),

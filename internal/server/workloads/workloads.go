@@ -51,7 +51,6 @@ func Register(r *reader.Reader, a huma.API, curves *reported.Store, closing <-ch
 	s.actionRoutes()
 	s.bulkActionRoutes()
 	s.selfRoutes()
-	s.reportedRoutes()
 	s.taskPageRoute()
 	s.rowRoute()
 	s.convertRoutes()

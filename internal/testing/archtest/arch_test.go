@@ -134,6 +134,7 @@ var rules = []rule{
 	{pkg: "internal/signin/ldap", may: []string{"internal/signin", "internal/core"}, why: "who proves somebody knows no user, rule or request"},
 	{pkg: "internal/signin/oidc", may: []string{"internal/signin", "internal/core"}, why: "who proves somebody knows no user, rule or request"},
 	{pkg: "internal/server/access", may: []string{"internal/server/problem", "internal/server/wire", "internal/engine", "internal/core", "internal/signin", "internal/wholefile", "api"}, why: "who comes in is known before anything is read"},
+	{pkg: "internal/server/curves", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/enter", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/logs", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/organisation", may: groupsOfRoutes, why: "a group of routes knows no other group"},

@@ -216,7 +216,7 @@ func TestASweepAndWhatIsCompared(t *testing.T) {
 	g.must(g.Eval(`document.querySelectorAll('tbody tr').forEach(r => ['one', 'two', 'three'].includes(r.querySelector('.row-link').innerText) && r.querySelector('input').click())`, nil))
 	g.clickText("button", "Compare")
 	g.until(`location.pathname.endsWith('/compare') && ` + first + ` === 'three,two,one'`)
-	g.until(`[...document.querySelectorAll('.trials th')].map(e => e.innerText.trim()).join().startsWith('Name,State,width,command,loss') && document.querySelectorAll('.curve .line').length === 3`)
+	g.until(`[...document.querySelectorAll('.trials th')].map(e => e.innerText.trim()).join().startsWith('Name,State,width,loss ↑,command') && document.querySelectorAll('.curve .line').length === 3`)
 	// With a key each line can be looked at alone.
 	g.clickText(".plot-key button", "one")
 	g.until(`document.querySelectorAll('.curve .line').length === 1`)
@@ -249,4 +249,26 @@ func init() {
 			tellerOf(w.t, filepath.Join(dir, name)).train(0, 1, 30, 90, 0.8+0.6*float64(i))
 		}
 	})
+}
+
+// All tasks of an array are seen at one look, by state; values of a grid choose among
+// them, and each leads to its log.
+func TestTasksAsAMatrix(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	w.submit(`{name: grid, resources: {cpu: 0.05}, array: {grid: {lr: [0.1, 0.01], seed: [1, 2, 3]}}, command: "echo lr $LR; case $LR-$SEED in 0.1-1) exit 3;; 0.1-*) true;; *) until [ -e ` + dir + `/end ]; do sleep 0.05; done;; esac"}`)
+	g := w.enter(1280, 800)
+	g.visit("workloads/default/grid")
+	counts := `document.querySelector('.matrix .counts')?.innerText.replace(/\s+/g, ' ')`
+	g.until(counts + ` === '1 failed 3 running 2 succeeded'`)
+	g.until(`/50 %[^]*3 of 6 tasks have ended · 1 failed[^]*Ends about/.test(document.querySelector('.now-tiles .tile').innerText)`)
+	g.until(`[...document.querySelectorAll('.matrix-box text')].map(e => e.textContent).join() === 'lr 0.1,lr 0.01'`)
+	g.must(g.Eval(`(() => { const s = document.querySelector('.matrix-card select'); s.value = '0.1'; s.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
+	g.until(counts + ` === '1 failed 2 succeeded'`)
+	g.must(g.Eval(`document.querySelector('.matrix-box').focus()`, nil))
+	g.press("ArrowRight", "ArrowRight")
+	g.until(`document.querySelector('.matrix-said').innerText === 'task 1 · lr 0.1, seed 2 · succeeded'`)
+	g.press("Enter")
+	g.until(`location.search.includes('tab=logs') && location.search.includes('task=1') && document.querySelector('.log-text')?.innerText.trim() === 'lr 0.1'`)
+	touch(t, dir+"/end")
 }

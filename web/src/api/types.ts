@@ -2279,6 +2279,12 @@ export interface TaskPage {
   total: number
 }
 
+export interface TaskStates {
+  attempt: number
+  /** A letter of each task, by index: p pending, s starting, r running, e stopping, d succeeded, f failed, l lost; -, or beyond the end: not there yet */
+  states: string
+}
+
 export interface Template {
   createdAt: Time
   description?: string

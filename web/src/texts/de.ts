@@ -1409,4 +1409,10 @@ export const de: Texts = {
   $selectWorkloadsInTheList: 'Workloads in der Liste auswählen, dann Vergleichen.',
   $selectTwoOrMoreToCompare: 'Zum Vergleichen zwei oder mehr auswählen',
   $compareWhatTheyReport: 'Vergleichen, was sie melden',
+  $tasksFromTo: 'Aufgaben {from} bis {to}',
+  $tasksUseTheArrowKeys: 'Aufgaben nach Zustand: mit den Pfeiltasten durchgehen, Eingabe für das Log',
+  $theTabTasksHasTheSame: 'Ein Quadrat je Aufgabe; der Reiter Aufgaben zeigt dasselbe als Tabelle',
+  $aSquareIsEachTasks: 'Ein Quadrat sind {each} Aufgaben, in der Farbe des ernstesten Zustands. Klicken für die Tabelle.',
+  $aRowIsEveryValueOfName: 'Eine Zeile sind alle Werte von {name}. Eine Aufgabe anklicken für ihr Log.',
+  $clickATaskForItsLog: 'Eine Aufgabe anklicken für ihr Log.',
 }

@@ -1408,4 +1408,10 @@ export const en = {
   $selectWorkloadsInTheList: 'Select workloads in the list, then Compare.',
   $selectTwoOrMoreToCompare: 'Select two or more to compare',
   $compareWhatTheyReport: 'Compare what they report',
+  $tasksFromTo: 'Tasks {from} to {to}',
+  $tasksUseTheArrowKeys: 'Tasks by state: use the arrow keys to go through them, Enter for the log',
+  $theTabTasksHasTheSame: 'A square of each task; the tab Tasks has the same as a table',
+  $aSquareIsEachTasks: 'A square is {each} tasks, in the colour of the gravest state. Click for the table.',
+  $aRowIsEveryValueOfName: 'A row is every value of {name}. Click a task for its log.',
+  $clickATaskForItsLog: 'Click a task for its log.',
 } as const

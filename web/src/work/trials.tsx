@@ -44,7 +44,8 @@ export function ranked(all: Trial[], metric: string, down = better(metric) > 0):
 export function Trials({ title, all, file, missing = [] }: { title: string; all: Trial[]; file: string; missing?: string[] }) {
   const long = (g: string): boolean => all.some((t) => text(t.given[g]).length > 24)
   const given = [...new Set(all.flatMap((t) => Object.keys(t.given)))].sort((a, b) => Number(long(a)) - Number(long(b)) || (a < b ? -1 : 1)) // commands come last
-  const axes = given.filter((g) => !long(g)).slice(0, 7)
+  const [brief, rest] = [given.filter((g) => !long(g)), given.filter(long)]
+  const axes = brief.slice(0, 7)
   const metrics = metricsOf(all.flatMap((t) => t.series)).filter((m) => !given.includes(m)) // what was given needs no second column
   const [wanted, want] = useState('')
   const [open, setOpen] = useState(false)
@@ -69,17 +70,18 @@ export function Trials({ title, all, file, missing = [] }: { title: string; all:
         {target && axes.length > 0 && order.length > 2 && <Parallel all={ranked(all, target)} given={axes} metric={target} at={at} look={look} />}
         <div class="scroll-x" tabIndex={0} role="region" aria-label={title}>
           <table class="plain">
-            <thead><tr><th scope="col">{T.$name}</th><th scope="col">{T.$state}</th>{given.map((g) => head(g, false))}{shown.map((m) => head(m, true))}</tr></thead>
+            <thead><tr><th scope="col">{T.$name}</th><th scope="col">{T.$state}</th>{brief.map((g) => head(g, false))}{shown.map((m) => head(m, true))}{rest.map((g) => head(g, false))}</tr></thead>
             <tbody>{order.slice(0, open ? undefined : listed).map((t) => (
               <tr key={t.id} data-at={at === t.id || undefined} onPointerEnter={() => look(t.id)} onPointerLeave={() => look('')}>
                 <td><Link to={t.to} class="row-link">{t.name}</Link></td>
                 <td>{t.of ? <Status of={t.of} plain /> : t.state ? <TaskStatus state={t.state} /> : '–'}</td>
-                {given.map((g) => <td key={g}><span class="clip" title={text(t.given[g])}>{text(t.given[g])}</span></td>)}
+                {brief.map((g) => <td key={g}>{text(t.given[g])}</td>)}
                 {shown.map((m) => {
                   const v = valueOf(t, m)
                   const s = seriesOf(t, m)
                   return <td key={m} class="end" title={s && better(m) !== 0 ? phrase(T.$lastValue, { value: short(s.last) }) : undefined}>{v === undefined ? '–' : best.get(m) === t.id ? <b class="best">{short(v)}<span class="sr"> {T.$best}</span></b> : short(v)}</td>
                 })}
+                {rest.map((g) => <td key={g}><span class="clip trial-long" title={text(t.given[g])}>{text(t.given[g])}</span></td>)}
               </tr>
             ))}</tbody>
           </table>

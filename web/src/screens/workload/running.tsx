@@ -37,12 +37,13 @@ export function Running({ w, reported, children }: { w: Workload; reported: Repo
 /** How far it is, how fast, and when it is done. */
 function Progress({ w, reported }: { w: Workload; reported: Reported | null }) {
   const p = w.progress
-  const over = w.tasks.succeeded + w.tasks.failed
-  if (!p && w.tasks.total > 1 && over > 0) {
-    return <Tile name={T.$progress} value={percent(over / w.tasks.total)} note={phrase(T.$tasksOverOfTotal, { over: count(over), total: count(w.tasks.total) })}><Bar part={over} whole={w.tasks.total} label={percent(over / w.tasks.total)} tone="running" /></Tile>
+  const ran = now.value - ms(w.attempts[w.attempts.length - 1]?.runningAt)
+  if ((w.spec as { array?: unknown } | undefined)?.array) {
+    const over = w.tasks.succeeded + w.tasks.failed + (w.tasks.canceled ?? 0)
+    const rest = over > 0 && over < w.tasks.total ? (ran / over) * (w.tasks.total - over) : NaN
+    return <Tile name={T.$progress} value={percent(over / w.tasks.total)} note={<>{phrase(T.$tasksOverOfTotal, { over: count(over), total: count(w.tasks.total) })}{w.tasks.failed > 0 && <span class="bad"> · {phrase(T.$nFailedTasks, { n: count(w.tasks.failed) })}</span>}{Number.isFinite(rest) && <><br /><b>{phrase(T.$endsAboutTimeInTime2, { time: moment(now.value + rest, now.value, false), time2: span(rest) })}</b></>}</>}><Bar part={over} whole={w.tasks.total} label={percent(over / w.tasks.total)} tone="running" /></Tile>
   }
   if (!p || p.attempt !== w.attempt) {
-    const ran = now.value - ms(w.attempts[w.attempts.length - 1]?.runningAt)
     return <Tile name={T.$runTime} value={span(ran)} note={w.kind === 'workspace' || w.kind === 'inference' ? undefined : T.$itReportsNoProgress} />
   }
   const pace = paceOf((reported?.series ?? []).find((s) => s.attempt === p.attempt && s.task === (p.task ?? 0) && s.metric === ''))

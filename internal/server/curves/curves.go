@@ -1,4 +1,5 @@
-package workloads
+// Package curves serves what tasks have reported of themselves.
+package curves
 
 import (
 	"context"
@@ -13,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/reported"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -29,7 +31,20 @@ type Which struct {
 
 type reportedOutput struct{ Body api.Reported }
 
-func (s *routes) reportedRoutes() {
+// routes serve curves.
+type routes struct {
+	*reader.Reader
+	api      huma.API
+	reported *reported.Store
+}
+
+// Register adds the routes of what is reported to an API.
+func Register(r *reader.Reader, a huma.API, kept *reported.Store) {
+	s := &routes{r, a, kept}
+	s.routes()
+}
+
+func (s *routes) routes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "reported", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}/reported", Tags: []string{"workloads"},
 		Summary: "What the tasks of a workload have reported of themselves, such as loss, as curves",
