@@ -1415,4 +1415,14 @@ export const de: Texts = {
   $aSquareIsEachTasks: 'Ein Quadrat sind {each} Aufgaben, in der Farbe des ernstesten Zustands. Klicken für die Tabelle.',
   $aRowIsEveryValueOfName: 'Eine Zeile sind alle Werte von {name}. Eine Aufgabe anklicken für ihr Log.',
   $clickATaskForItsLog: 'Eine Aufgabe anklicken für ihr Log.',
+
+  // acts where the reason stands
+  $startNow: 'Jetzt starten',
+  $raiseThePriority: 'Priorität erhöhen',
+  $startNameNow: '{name} jetzt starten?',
+  $itsPriorityBecomesTo: 'Die Priorität wird {to}; sie ist {was}.',
+  $theseLeaveForItAndAreQueued: 'Diese weichen und werden wieder eingereiht:',
+  $nobodyHasToLeaveForIt: 'Niemand muss dafür weichen.',
+  $restartWithMoreMemory: 'Mit {more} Speicher neu starten',
+  $itEndedForWantOfMemory: 'Es hatte {memory} und brauchte mehr.',
 }

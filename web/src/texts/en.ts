@@ -1414,4 +1414,14 @@ export const en = {
   $aSquareIsEachTasks: 'A square is {each} tasks, in the colour of the gravest state. Click for the table.',
   $aRowIsEveryValueOfName: 'A row is every value of {name}. Click a task for its log.',
   $clickATaskForItsLog: 'Click a task for its log.',
+
+  // acts where the reason stands
+  $startNow: 'Start now',
+  $raiseThePriority: 'Raise the priority',
+  $startNameNow: 'Start {name} now?',
+  $itsPriorityBecomesTo: 'Its priority becomes {to}; it is {was}.',
+  $theseLeaveForItAndAreQueued: 'These leave for it, and are queued again:',
+  $nobodyHasToLeaveForIt: 'Nobody has to leave for it.',
+  $restartWithMoreMemory: 'Restart with {more} of memory',
+  $itEndedForWantOfMemory: 'It had {memory} and needed more.',
 } as const

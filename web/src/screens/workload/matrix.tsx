@@ -53,7 +53,9 @@ function Squares({ w, states, grid, want }: { w: Workload; states: string; grid:
   }, [grid && JSON.stringify(grid), total, JSON.stringify(wanted)])
   const each = Math.max(1, Math.ceil(total / squares))
   const n = Math.ceil(total / each)
-  const gutter = grid && grid.names.length > 1 && each === 1 ? Math.min(220, width / 3) : 0
+  const heading = (r: number, across: number): string => Object.entries(cellOf(grid!, r * across)).filter(([k]) => k !== grid!.names[grid!.names.length - 1]).sort().map(([k, v]) => `${k} ${say(v)}`).join(', ')
+  const longest = grid && each === 1 ? Math.max(0, ...Array.from({ length: n / rowLength(grid) }, (_, r) => heading(r, rowLength(grid)).length)) : 0
+  const gutter = grid && grid.names.length > 1 && each === 1 ? Math.min(longest * 6.7 + 12, 260, width / 3) : 0
   const room = Math.max(60, width - gutter)
   const rowed = grid && each === 1 && rowLength(grid) * 5 <= room ? rowLength(grid) : 0
   const size = rowed ? Math.max(5, Math.min(large, Math.floor(room / rowed))) : Math.max(small, Math.min(large, Math.floor(Math.sqrt((room * 150) / n))))
@@ -108,7 +110,7 @@ function Squares({ w, states, grid, want }: { w: Workload; states: string; grid:
         }}>
         {width > 0 && (
           <svg width={left + across * size} height={rows * size} role="img" aria-label={T.$theTabTasksHasTheSame} onPointerMove={(e) => look(hit(e))} onPointerLeave={() => look(-1)} onClick={(e) => { const i = hit(e); if (i >= 0) open(i) }}>
-            {named && Array.from({ length: rows }, (_, r) => <text key={r} x={left - 10} y={r * size + size / 2 + 3} text-anchor="end">{Object.entries(cellOf(grid!, r * across)).filter(([k]) => k !== grid!.names[grid!.names.length - 1]).sort().map(([k, v]) => `${k} ${say(v)}`).join(', ').slice(0, Math.floor(gutter / 6.4))}</text>)}
+            {named && Array.from({ length: rows }, (_, r) => <text key={r} x={left - 10} y={r * size + size / 2 + 3} text-anchor="end">{heading(r, across).slice(0, Math.floor(gutter / 6.6))}</text>)}
             {[...paths].map(([state, d]) => <path key={state} class="squares" data-state={state} d={d} />)}
             {at >= 0 && <rect class="here" x={left + (at % across) * size - 1} y={Math.floor(at / across) * size - 1} width={size} height={size} rx="2" />}
           </svg>

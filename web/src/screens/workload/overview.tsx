@@ -7,6 +7,7 @@ import { workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
 import { rowNamed, waits } from '../../live/store'
 import { Age, Bar, Card, Facts, Link, sentence } from '../../ui/basics'
+import { refusal } from '../../work/acts'
 import { Gantt } from './gantt'
 import { Lifeline } from './lifeline'
 import { Pending } from './pending'
@@ -24,6 +25,7 @@ export function Overview({ w }: { w: Workload }) {
       <Lifeline w={w} />
       {w.pending && w.pending.reasons.length > 0 && <Pending w={w} why={why} />}
       <FirstError w={w} />
+      <MoreMemory w={w} />
       {w.attempts.some((a) => a.startedAt) && <Figures w={w} />}
       <Card title={T.$attempts} class="wide"><Gantt w={w} why={why} /></Card>
       <Card title={T.$details}><General w={w} /></Card>
@@ -56,6 +58,21 @@ function FirstError({ w }: { w: Workload }) {
       {(data.also ?? []).length > 0 && <p class="muted">{phrase(T.$alsoMore, { more: (data.also ?? []).slice(0, 5).map((x) => `${x.role} ${x.task}: ${x.title}`).join(' · ') })}</p>}
     </Card>
   )
+}
+
+/** Twice an amount of memory; empty: it is none that can be doubled. */
+export function twice(memory: unknown): string {
+  const [, n, unit] = /^(\d+(?:\.\d+)?)\s*([KMGTP]i?)?$/.exec(String(memory ?? '')) ?? []
+  return n ? String(Number(n) * 2) + (unit ?? '') : ''
+}
+
+/** What ended for want of memory is restarted with more of it from here. */
+function MoreMemory({ w }: { w: Workload }) {
+  const last = w.attempts[w.attempts.length - 1]
+  const more = twice((w.spec as Document | undefined)?.resources?.memory)
+  if (!w.endedAt || w.reason !== 'OutOfMemory' && last?.reason !== 'OutOfMemory' || !more || refusal({ id: 'revise' }, w)) return null
+  const at = encodeURIComponent(w.project) + '/' + encodeURIComponent(w.name)
+  return <p class="wide remedy"><Link class="button main" to={`submit?revise=${at}&with=${encodeURIComponent('--memory ' + more)}`}><span>{phrase(T.$restartWithMoreMemory, { more })}</span></Link> <span class="muted">{phrase(T.$itEndedForWantOfMemory, { memory: String((w.spec as Document).resources!.memory) })}</span></p>
 }
 
 function General({ w }: { w: Workload }) {
