@@ -1425,4 +1425,5 @@ export const de: Texts = {
   $nobodyHasToLeaveForIt: 'Niemand muss dafür weichen.',
   $restartWithMoreMemory: 'Mit {more} Speicher neu starten',
   $itEndedForWantOfMemory: 'Es hatte {memory} und brauchte mehr.',
+  $noTerminalHere: 'Kein Terminal hier',
 }

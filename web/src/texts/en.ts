@@ -1424,4 +1424,5 @@ export const en = {
   $nobodyHasToLeaveForIt: 'Nobody has to leave for it.',
   $restartWithMoreMemory: 'Restart with {more} of memory',
   $itEndedForWantOfMemory: 'It had {memory} and needed more.',
+  $noTerminalHere: 'No terminal here',
 } as const

@@ -112,7 +112,7 @@ function Actions({ w }: { w: Workload }) {
   const service = w.kind === 'inference'
   return (
     <>
-      <Button icon={main.icon} refused={refusal(main, w)} onClick={() => void perform(main, [w])}>{main.label}</Button>
+      <Button icon={main.icon} class="labelled" refused={refusal(main, w)} onClick={() => void perform(main, [w])}>{main.label}</Button>
       <CopyAs of={() => ({
         cli: `muster describe ${named(w)}\nmuster logs -f ${named(w)}\n${said(main, [w]).cli}`,
         python: python(`w = client.workload(${pyNamed(w)})`, 'print(w.phase, w.exit_code)', 'print("".join(w.logs(tail=20)))'),
