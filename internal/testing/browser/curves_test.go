@@ -21,7 +21,7 @@ import (
 
 // handing begins a command that hands out by which way, and with which token, its
 // tasks are heard.
-const handing = `printf '%%s\n%%s' "$MUSTER_TASK_URL" "$(cat $MUSTER_TASK_TOKEN_FILE)" > %[1]s.new; mv %[1]s.new %[1]s; `
+const handing = `printf '%%s\n%%s' "$MUSTER_TASK_URL" "$(cat $MUSTER_TASK_TOKEN_FILE)" > %[1]s.$$; mv %[1]s.$$ %[1]s; `
 
 // A teller says what tasks of a workload would say.
 type teller struct {

@@ -73,3 +73,38 @@ func TestRestartWithMoreMemory(t *testing.T) {
 	g.clickText("a", "Restart with 128Mi of memory")
 	g.until(`document.querySelector('h1')?.innerText === 'Edit hungry' && ` + yamlText + `.includes('memory: 128Mi')`)
 }
+
+// What people do to nodes, projects and quotas is told beside what became of workloads,
+// once it is written.
+func TestWhatPeopleDoIsAmongTheEvents(t *testing.T) {
+	w := newWorld(t)
+	g := w.enter(1280, 800)
+	g.visit("settings?tab=events")
+	g.clickText("button", "Administration")
+	g.shows("Nothing of this is written at present")
+	w.muster("access", "audit", "on")
+	w.muster("project", "create", "vision")
+	w.muster("project", "update", "vision", "--quota", "gpu=3")
+	w.muster("node", "cordon", w.node(), "--note", "a new fan")
+	g.visit("settings?tab=events")
+	g.clickText("button", "Administration")
+	line := func(texts ...string) string {
+		find := `[...document.querySelectorAll('.admin-events tbody tr')].some(r => true`
+		for _, x := range texts {
+			find += ` && r.innerText.includes(` + quoted(x) + `)`
+		}
+		return find + `)`
+	}
+	g.until(line("create projects", "vision", "was made", "done"))
+	g.until(line("update projects", "vision", "→"))
+	g.until(line("update nodes", w.node()))
+	g.must(g.Eval(`(() => { const e = document.querySelector('main .filter input'); e.value = 'nodes'; e.dispatchEvent(new Event('input', {bubbles: true})) })()`, nil))
+	g.until(`document.querySelectorAll('.admin-events tbody tr').length === 1`)
+}
+
+func init() {
+	screens = append(screens, screen{name: "settings-events-audit", path: "settings?tab=events", ready: `document.querySelectorAll('tbody tr').length > 3`, then: func(g *page) {
+		g.clickText("button", "Administration")
+		g.until(`document.body.innerText.includes('muster access audit on')`)
+	}})
+}

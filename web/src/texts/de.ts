@@ -1426,4 +1426,14 @@ export const de: Texts = {
   $restartWithMoreMemory: 'Mit {more} Speicher neu starten',
   $itEndedForWantOfMemory: 'Es hatte {memory} und brauchte mehr.',
   $noTerminalHere: 'Kein Terminal hier',
+
+  // what people did
+  $action: 'Handlung',
+  $actorActionObject: 'Handelnde, Handlung, Gegenstand …',
+  $theAuditLogIsOffCode: 'Davon wird zurzeit nichts geschrieben: {code} beginnt es.',
+  $administration: 'Verwaltung',
+  $wasMade: 'wurde angelegt',
+  $isGone: 'ist gelöscht',
+  $outcome: 'Ergebnis',
+  $object: 'Gegenstand',
 }

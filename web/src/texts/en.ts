@@ -1425,4 +1425,14 @@ export const en = {
   $restartWithMoreMemory: 'Restart with {more} of memory',
   $itEndedForWantOfMemory: 'It had {memory} and needed more.',
   $noTerminalHere: 'No terminal here',
+
+  // what people did
+  $action: 'Action',
+  $actorActionObject: 'actor, action, object …',
+  $theAuditLogIsOffCode: 'Nothing of this is written at present: {code} begins it.',
+  $administration: 'Administration',
+  $wasMade: 'was made',
+  $isGone: 'is gone',
+  $outcome: 'Outcome',
+  $object: 'Object',
 } as const
