@@ -154,7 +154,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	guard.Shared(func() bool { return ctl.Rights().Enabled() })
-	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log})
+	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log, Every: o.Monitor.SampleEvery})
 
 	listeners, address, err := listen(o, handed.Listeners)
 	if err != nil {

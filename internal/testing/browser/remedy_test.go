@@ -1,6 +1,10 @@
 package browser_test
 
-import "testing"
+import (
+	"net/http"
+	"testing"
+	"time"
+)
 
 // What would make a workload start now is done where it is said, once it was seen who
 // has to leave for it, and can be undone.
@@ -107,4 +111,44 @@ func init() {
 		g.clickText("button", "Administration")
 		g.until(`document.body.innerText.includes('muster access audit on')`)
 	}})
+}
+
+// The first screen of a service says how many replicas take requests and why not all,
+// how often it is asked, and how long an answer takes.
+func TestTheFirstScreenOfAService(t *testing.T) {
+	w := newWorld(t, "--sample-every", "1s")
+	dir := t.TempDir()
+	w.submit(`{name: svc, kind: inference, replicas: 2, ports: [8080], resources: {cpu: 0.1}, command: "if [ $MUSTER_TASK_INDEX = 1 ] && ! [ -e ` + dir + `/mended ]; then sleep 0.2; exit 3; fi; exec /usr/bin/python3 -m http.server $PORT"}`)
+	g := w.enter(1280, 800)
+	g.visit("workloads/default/svc")
+	tile := func(name string) string {
+		return `([...document.querySelectorAll('.tile')].find(e => e.querySelector('.tile-name').innerText === ` + quoted(name) + `)?.innerText ?? '')`
+	}
+	g.until(`/^Replicas\s+1 of 2/.test(` + tile("Replicas") + `) && ` + tile("Replicas") + `.includes('replica 1: Error, exit code 3')`)
+	g.until(tile("Requests per second") + `.includes('No requests lately')`)
+	var url string
+	g.must(g.Eval(`fetch('/v1/projects/default/workloads/svc').then(r => r.json()).then(w => w.replicas.url)`, &url))
+	end := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			select {
+			case <-end:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			if resp, err := http.Get(url); err == nil {
+				resp.Body.Close()
+			}
+		}
+	}()
+	g.until(`/Answers in .* ms, 95 in 100 within/.test(` + tile("Requests per second") + `)`)
+	g.visit("workloads/default/svc?tab=metrics")
+	g.until(`[...document.querySelectorAll('.metrics h2')].map(e => e.innerText).slice(0, 2).join() === 'Requests per second,Failed requests per second'`)
+	close(end)
+	<-done
+	touch(t, dir+"/mended")
+	g.visit("workloads/default/svc")
+	g.until(`/^Replicas\s+2 of 2/.test(` + tile("Replicas") + `)`)
 }

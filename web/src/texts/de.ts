@@ -1436,4 +1436,12 @@ export const de: Texts = {
   $isGone: 'ist gelöscht',
   $outcome: 'Ergebnis',
   $object: 'Gegenstand',
+  $allOfThemTakeRequests: 'Alle nehmen Anfragen an',
+  $requestsPerSecond: 'Anfragen pro Sekunde',
+  $failedRequestsPerSecond: 'Fehlgeschlagene Anfragen pro Sekunde',
+  $timeToAnswerMedian: 'Zeit bis zur Antwort, Median',
+  $timeToAnswer95: 'Zeit bis zur Antwort, 95 von 100',
+  $answersInMedianP95: 'Antwort in {median}, 95 von 100 in {p95}',
+  $noRequestsOfLate: 'Zuletzt keine Anfragen',
+  $errorsFailPerSecond: '{errors} davon schlagen fehl',
 }

@@ -1435,4 +1435,12 @@ export const en = {
   $isGone: 'is gone',
   $outcome: 'Outcome',
   $object: 'Object',
+  $allOfThemTakeRequests: 'All of them take requests',
+  $requestsPerSecond: 'Requests per second',
+  $failedRequestsPerSecond: 'Failed requests per second',
+  $timeToAnswerMedian: 'Time to the answer, median',
+  $timeToAnswer95: 'Time to the answer, 95 in 100',
+  $answersInMedianP95: 'Answers in {median}, 95 in 100 within {p95}',
+  $noRequestsOfLate: 'No requests lately',
+  $errorsFailPerSecond: '{errors} of them fail',
 } as const

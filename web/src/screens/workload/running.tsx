@@ -5,7 +5,7 @@ import type { ComponentChildren } from 'preact'
 import { params, request, workloadURL } from '../../api/client'
 import type { Metrics, MetricSeries, Reported, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
-import { bytes, count, figure, gpus, moment, ms, plural, span } from '../../lib/format'
+import { bytes, count, figure, gpus, localTimes, moment, ms, plural, span } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
 import { useLive, useReading } from '../../live/fetch'
 import { rowNamed } from '../../live/store'
@@ -23,7 +23,7 @@ export function Running({ w, reported, children }: { w: Workload; reported: Repo
   return (
     <>
       <div class="tiles wide now-tiles">
-        <Progress w={w} reported={reported} />
+        {w.kind === 'inference' ? <><Replicas w={w} /><Requests w={w} m={m} /></> : <Progress w={w} reported={reported} />}
         <GPUs w={w} m={m} />
         <Slowest w={w} m={m} />
         <Stop w={w} />
@@ -64,6 +64,36 @@ function Progress({ w, reported }: { w: Workload; reported: Reported | null }) {
   )
 }
 
+/** How many replicas take requests, and why not all. */
+function Replicas({ w }: { w: Workload }) {
+  const r = w.replicas
+  if (!r) return null
+  const why = w.conditions.filter((c) => c.type === 'Degraded' || c.type === 'Scaling').map((c) => c.message || c.reason).filter((x): x is string => !!x)
+  const bad = (w.attempts[w.attempts.length - 1]?.tasks ?? []).find((t) => (t.restarts ?? 0) > 0 || t.state === 'failed')
+  return (
+    <Tile name={T.$replicas} value={String(r.ready)} of={String(r.wanted)} tone={r.ready < r.wanted ? 'queued' : undefined} to={workloadPath(w.project, w.name, 'tasks')}
+      note={r.ready < r.wanted ? <>{why.map((x) => <div key={x}>{localTimes(x, now.value)}</div>)}{bad && <div>{`${bad.role} ${bad.index}: ${bad.message || [bad.reason || bad.waiting || bad.state, bad.exitCode ? phrase(T.$exitCodeExitCode, { exitCode: bad.exitCode }) : ''].filter(Boolean).join(', ')}`}</div>}{why.length === 0 && !bad && phrase(T.$runningOfTotalReplicas, { running: r.running, total: r.wanted })}</> : w.replicas?.url ?? T.$allOfThemTakeRequests} />
+  )
+}
+
+/** What comes to its address: how often, how long an answer takes, how many fail. */
+function Requests({ w, m }: { w: Workload; m: Metrics | null }) {
+  const [rate] = lasts(m, 'requests_per_second')
+  const [errors] = lasts(m, 'request_errors_per_second')
+  const [median] = lasts(m, 'request_median_seconds')
+  const [p95] = lasts(m, 'request_p95_seconds')
+  if (rate === undefined) return null
+  return (
+    <Tile name={T.$requestsPerSecond} value={figure(rate)} tone={errors ? 'failed' : undefined} to={workloadPath(w.project, w.name, 'metrics')}
+      note={<>{median !== undefined && p95 !== undefined ? phrase(T.$answersInMedianP95, { median: brief(median), p95: brief(p95) }) : T.$noRequestsOfLate}{errors ? <><br /><span class="bad">{phrase(T.$errorsFailPerSecond, { errors: figure(errors) })}</span></> : null}</>}>
+      <Trend of={(m?.series ?? []).filter((s) => s.metric === 'requests_per_second')} />
+    </Tile>
+  )
+}
+
+/** A time that an answer takes. */
+const brief = (seconds: number): string => (seconds < 1 ? `${figure(seconds * 1000)} ms` : `${figure(seconds)} s`)
+
 /** A short time in seconds, with as many places as it takes. */
 const span2 = (seconds: number): string => (seconds < 60 ? figure(seconds) + ' s' : span(seconds * 1000))
 
@@ -82,7 +112,7 @@ function GPUs({ w, m }: { w: Workload; m: Metrics | null }) {
   }
   const cores = lasts(m, 'cpu_cores')
   const memory = lasts(m, 'memory_bytes')
-  return <Tile to={to} name={T.$cpuCores} value={cores.length ? figure(cores.reduce((a, b) => a + b, 0)) : '–'} note={memory.length ? phrase(T.$memoryOfBytes, { bytes: bytes(memory.reduce((a, b) => a + b, 0)) }) : T.$notMeasured}><Trend of={(m?.series ?? []).filter((s) => s.metric === 'cpu_cores')} /></Tile>
+  return <Tile to={to} name={T.$cpuCores} value={cores.length ? gpus(cores.reduce((a, b) => a + b, 0)) : '–'} note={memory.length ? phrase(T.$memoryOfBytes, { bytes: bytes(memory.reduce((a, b) => a + b, 0)) }) : T.$notMeasured}><Trend of={(m?.series ?? []).filter((s) => s.metric === 'cpu_cores')} /></Tile>
 }
 
 /** The mean of some series in the last minutes, as a line. */
