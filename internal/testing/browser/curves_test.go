@@ -272,3 +272,19 @@ func TestTasksAsAMatrix(t *testing.T) {
 	g.until(`location.search.includes('tab=logs') && location.search.includes('task=1') && document.querySelector('.log-text')?.innerText.trim() === 'lr 0.1'`)
 	touch(t, dir+"/end")
 }
+
+// Each rank of a gang has a strip of what it did, which is read by keys and leads to
+// its log.
+func TestStripsOfRanks(t *testing.T) {
+	w := newWorld(t, "--sample-every", "1s")
+	w.submit(`{name: gang, kind: distributed, workers: 6, resources: {cpu: 0.05, gpu: 1}, command: "echo rank $RANK; sleep 1000"}`)
+	g := w.enter(1280, 800)
+	g.visit("workloads/default/gang?tab=metrics")
+	g.until(`document.querySelectorAll('.heat-board text').length >= 6`)
+	g.must(g.Eval(`document.querySelector('.heat').focus()`, nil))
+	g.press("ArrowDown", "ArrowDown", "ArrowDown")
+	g.until(`/^worker 2 · .* · .*(%|not measured)$/.test(document.querySelector('.matrix-said').innerText)`)
+	g.until(`(() => { const c = document.querySelector('.heat-canvas'); return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0) })()`)
+	g.press("Enter")
+	g.until(`location.search.includes('tab=logs') && location.search.includes('task=2') && document.querySelector('.log-text')?.innerText.trim() === 'rank 2'`)
+}

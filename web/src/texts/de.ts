@@ -1444,4 +1444,8 @@ export const de: Texts = {
   $answersInMedianP95: 'Antwort in {median}, 95 von 100 in {p95}',
   $noRequestsOfLate: 'Zuletzt keine Anfragen',
   $errorsFailPerSecond: '{errors} davon schlagen fehl',
+  $eachRankOverTime: 'Jeder Rang über die Zeit',
+  $eachRankUseTheArrowKeys: 'Jeder Rang über die Zeit: mit den Pfeiltasten ablesen, Eingabe für das Log',
+  $darkIsTop: 'volle Farbe ist {top}',
+  $clickARankForItsLog: 'Ein Streifen ist ein Rang. Anklicken für sein Log.',
 }

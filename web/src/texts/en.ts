@@ -1443,4 +1443,8 @@ export const en = {
   $answersInMedianP95: 'Answers in {median}, 95 in 100 within {p95}',
   $noRequestsOfLate: 'No requests lately',
   $errorsFailPerSecond: '{errors} of them fail',
+  $eachRankOverTime: 'Each rank over time',
+  $eachRankUseTheArrowKeys: 'Each rank over time: use the arrow keys to read it, Enter for the log',
+  $darkIsTop: 'full color is {top}',
+  $clickARankForItsLog: 'A strip is a rank. Click it for its log.',
 } as const

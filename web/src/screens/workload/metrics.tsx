@@ -12,6 +12,7 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { Icon } from '../../ui/icons'
 import { figures, Key, Plot, Twin, type Line } from '../../ui/plot'
 import { named, pyNamed, python } from '../../work/acts'
+import { Heat } from './heat'
 import { moments, Shapes } from './marks'
 import { phrase, T } from '../../texts'
 
@@ -90,6 +91,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
             <Shapes of={noted} />
           </div>
           <div class="metrics">
+            <Heat m={m} w={w} attempt={attempt.index} />
             {charts.filter((c) => lines.has(c.metric)).map((c) => {
               const all = lines.get(c.metric)!.map((l) => ({ ...l, strong: !!slow?.behind && rankOf(l.id) === String(slow.task) }))
               const chosen = new Set(all.filter((l) => shown.has(rankOf(l.id))).map((l) => l.id))
