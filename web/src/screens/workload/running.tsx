@@ -2,13 +2,13 @@
 // it reports, what its GPUs do, which rank holds it up, what it wrote last, and what a
 // stop would lose.
 import type { ComponentChildren } from 'preact'
-import { params, request, workloadURL } from '../../api/client'
+import { useEffect, useState } from 'preact/hooks'
+import { params, streamSeen, workloadURL } from '../../api/client'
 import type { Metrics, MetricSeries, Reported, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
 import { bytes, count, figure, gpus, localTimes, moment, ms, plural, span } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
-import { useLive, useReading } from '../../live/fetch'
-import { rowNamed } from '../../live/store'
+import { useLive } from '../../live/fetch'
 import { plain, settled } from '../../lib/ansi'
 import { Age, Bar, Card, Link } from '../../ui/basics'
 import { through } from '../../ui/plot'
@@ -153,15 +153,51 @@ function Stop({ w }: { w: Workload }) {
 
 const lines = 8
 
+/** The last lines of a log as it grows, while the page is seen; null: not there yet. */
+function useTail(path: string): string | null {
+  const [text, setText] = useState<string | null>(null)
+  useEffect(() => {
+    let over = false
+    let abort = new AbortController()
+    const follow = async (): Promise<void> => {
+      for (let tries = 0; !over && tries < triesMost; tries++) {
+        abort = new AbortController()
+        try {
+          const reader = (await streamSeen(path, abort)).body!.getReader()
+          const decoder = new TextDecoder()
+          for (let have = ''; ; ) {
+            const { done, value } = await reader.read()
+            if (done) return // its task has ended
+            tries = 0
+            have = (have + decoder.decode(value, { stream: true })).split('\n').slice(-lines - 1).join('\n').slice(-longest)
+            if (!over) setText(have)
+          }
+        } catch {
+          if (over) return
+          await new Promise((again) => setTimeout(again, 2000)) // it was hidden meanwhile, or the server or the output is not there yet
+        }
+      }
+    }
+    setText(null)
+    void follow()
+    return () => {
+      over = true
+      abort.abort()
+    }
+  }, [path])
+  return text
+}
+
+const triesMost = 30
+const longest = 20_000 // characters that are kept: a line has no bound
+
 /** What it wrote last: of rank 0, or of the first task that runs. */
 function Tail({ w }: { w: Workload }) {
   const a = w.attempts[w.attempts.length - 1]
   const first = a?.tasks.find((t) => t.state === 'running') ?? a?.tasks[0]
   const task = w.kind === 'distributed' ? a?.tasks[0]?.index ?? 0 : first?.index ?? 0
-  const path = workloadURL(w.project, w.name) + '/logs' + params({ attempt: String(w.attempt), task: String(task), tail: lines })
-  const { data } = useReading<string>(path, async (signal) => (await request(path, { signal })).text(), () => `${rowNamed(w.project, w.name)?.revision} ${Math.floor(now.value / 3000)}`, 2500)
-  if (data === null) return null
-  const text = data.split('\n').map((l) => plain(settled(l))).join('\n').trimEnd()
+  const data = useTail(workloadURL(w.project, w.name) + '/logs' + params({ attempt: String(w.attempt), task: String(task), tail: lines, follow: true }))
+  const text = (data ?? '').split('\n').map((l) => plain(settled(l))).join('\n').trimEnd()
   return (
     <Card class="wide log-tail" title={T.$outputNow} aside={<Link to={workloadPath(w.project, w.name, `logs&attempt=${w.attempt}&task=${task}`)}>{T.$openTheLog}</Link>}>
       {text ? <pre class="code" tabIndex={0} aria-label={T.$outputNow}><code>{text}</code></pre> : <p class="muted">{T.$nothingWrittenYet}</p>}
