@@ -8,7 +8,7 @@ import "time"
 // Points of a curve at most: as long as a workload has few curves, and of one with
 // many, such as a sweep.
 const (
-	pointsMost = 512
+	pointsMost = 256
 	pointsFew  = 64
 	curvesFew  = 100 // with more than so many curves a workload has pointsFew of each
 	// curvesMost is how many curves a workload has at most; further names and tasks

@@ -80,18 +80,18 @@ func TestACurveIsShortAndTrue(t *testing.T) {
 func TestCurvesOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
-	for i := range 700 {
+	for i := range 400 {
 		s.Add("a", Report{Task: i % 2, Step: int64(i), Metrics: map[string]float64{"loss": 1 / float64(i+1)}, At: begin.Add(time.Duration(i) * time.Second)}, 0)
 	}
 	if err := s.Save(begin); err != nil {
 		t.Fatal(err)
 	}
 	was := of(t, s, "a", 0)
-	if len(was) != 4 || was[Key{0, 1, "loss"}].Reports != 350 || was[Key{0, 1, ""}].Last != 699 {
+	if len(was) != 4 || was[Key{0, 1, "loss"}].Reports != 200 || was[Key{0, 1, ""}].Last != 399 {
 		t.Fatalf("%d curves: %+v", len(was), was[Key{0, 1, "loss"}])
 	}
 	s = open(t, dir)
-	s.Add("a", Report{Attempt: 1, Step: 700, At: begin.Add(time.Hour)}, 0) // it goes on where it was
+	s.Add("a", Report{Attempt: 1, Step: 400, At: begin.Add(time.Hour)}, 0) // it goes on where it was
 	now := of(t, s, "a", 0)
 	if fmt.Sprint(now[Key{0, 1, "loss"}]) != fmt.Sprint(was[Key{0, 1, "loss"}]) || len(now) != 5 {
 		t.Errorf("%d curves; %+v", len(now), now[Key{0, 1, "loss"}])
@@ -99,7 +99,7 @@ func TestCurvesOutliveTheProcess(t *testing.T) {
 	if few := of(t, s, "a", 100)[Key{0, 1, "loss"}]; len(few.Points) > 100 || len(few.Points) < 50 || few.Min != was[Key{0, 1, "loss"}].Min {
 		t.Errorf("thinned to 100: %d points", len(few.Points))
 	}
-	if n := len(of(t, s, "a", 0)[Key{0, 1, "loss"}].Points); n != 350 {
+	if n := len(of(t, s, "a", 0)[Key{0, 1, "loss"}].Points); n != 200 {
 		t.Errorf("thinning has changed what is kept: %d points", n)
 	}
 	// What rests is let go of, and read again when somebody asks.

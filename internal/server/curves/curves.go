@@ -26,7 +26,7 @@ const reportedSeries = 5000
 // framework.
 type Which struct {
 	Metric []string `query:"metric" doc:"Only these numbers; the step itself is always told"`
-	Points int      `query:"points" default:"0" minimum:"0" doc:"Points of a curve at most; 0: as they are kept, which is 512 at most"`
+	Points int      `query:"points" default:"0" minimum:"0" doc:"Points of a curve at most; 0: as they are kept, which is 256 at most"`
 }
 
 type reportedOutput struct{ Body api.Reported }
