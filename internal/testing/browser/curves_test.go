@@ -225,6 +225,7 @@ func TestASweepAndWhatIsCompared(t *testing.T) {
 
 func init() {
 	screens = append(screens,
+		screen{name: "workload-strips", path: "workloads/default/llm-pretrain?tab=metrics", ready: `document.querySelectorAll('.heat-board text').length >= 4 && document.querySelectorAll('main .plot').length > 1`},
 		screen{name: "workload-sweep", path: "workloads/default/lr-sweep", ready: `document.querySelectorAll('.parallel .try').length > 10 && document.querySelectorAll('.curve .line').length > 10`},
 		screen{name: "compare", path: "workloads", ready: `document.querySelectorAll('tbody tr').length > 0`, then: func(g *page) {
 			g.must(g.Eval(`fetch('/v1/projects/default/rows?limit=100').then(r => r.json()).then(l => location.assign('compare?of=' + l.items.filter(r => ['gpt-small', 'gpt-wide', 'gpt-deep'].includes(r.name)).map(r => r.id).join()))`, nil))

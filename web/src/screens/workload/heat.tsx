@@ -33,6 +33,10 @@ export function strips(m: Metrics, metric: string): Strip[] {
 export function Heat({ m, w, attempt }: { m: Metrics; w: Workload; attempt: number }) {
   const metric = m.series.some((s) => s.metric === 'gpu_utilization_ratio') ? 'gpu_utilization_ratio' : 'cpu_cores'
   const all = strips(m, metric)
+  return all.length >= least ? <Board all={all} metric={metric} m={m} w={w} attempt={attempt} /> : null
+}
+
+function Board({ all, metric, m, w, attempt }: { all: Strip[]; metric: string; m: Metrics; w: Workload; attempt: number }) {
   const [box, width] = useWidth<HTMLDivElement>()
   const canvas = useRef<HTMLCanvasElement>(null)
   const [at, look] = useState<[number, number] | null>(null) // rank and step
@@ -42,7 +46,6 @@ export function Heat({ m, w, attempt }: { m: Metrics; w: Workload; attempt: numb
   const height = all.length * size
   const top = metric === 'cpu_cores' ? Math.max(1e-9, ...all.flatMap((s) => s.values.map((v) => v ?? 0))) : 1
   const say = (v: number | null | undefined): string => (v === null || v === undefined ? T.$notMeasured : metric === 'cpu_cores' ? `${figure(v)} ${T.$cores}` : percent(v))
-  const shown = all.length >= least
   useEffect(() => {
     const c = canvas.current
     if (!c || width === 0) return
@@ -60,7 +63,6 @@ export function Heat({ m, w, attempt }: { m: Metrics; w: Workload; attempt: numb
       g.fillRect((i / count) * room, r * size, room / count + 0.5, size > 3 ? size - 1 : size)
     }))
   })
-  if (!shown) return null
   const from = ms(m.from)
   const to = from + count * m.stepSeconds * 1000
   const rank = at ? all[at[0]] : undefined
