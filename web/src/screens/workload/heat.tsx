@@ -56,7 +56,7 @@ function Board({ all, metric, m, w, attempt }: { all: Strip[]; metric: string; m
     g.scale(scale, scale)
     const style = getComputedStyle(c)
     g.clearRect(0, 0, room, height)
-    g.fillStyle = style.getPropertyValue('--gpu-held') || style.color
+    g.fillStyle = style.color
     all.forEach((s, r) => s.values.forEach((v, i) => {
       if (v === null) return
       g.globalAlpha = 0.08 + 0.92 * Math.min(1, v / top)
