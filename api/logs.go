@@ -28,6 +28,12 @@ type LogHits struct {
 	Total   int64     `json:"totalBytes" doc:"Of all that is to be searched"`
 }
 
+// TaskStates are the states of all tasks of an attempt, for a picture of them.
+type TaskStates struct {
+	Attempt int    `json:"attempt"`
+	States  string `json:"states" doc:"A letter of each task, by index: p pending, s starting, r running, e stopping, d succeeded, f failed, l lost; -, or beyond the end: not there yet"`
+}
+
 // TaskPage is a part of the tasks of an attempt.
 type TaskPage struct {
 	Items  []Task         `json:"items" nullable:"false" doc:"By index, each by its last run; in the order that was asked for"`

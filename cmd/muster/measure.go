@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -9,7 +10,10 @@ import (
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/program"
+	"github.com/musterhq/muster/internal/reported"
+	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/telemetry"
 	"github.com/musterhq/muster/internal/timeseries"
 )
@@ -49,6 +53,58 @@ func (m *measured) run(ctx context.Context) {
 		if err := m.Save(m.path); err != nil {
 			m.log.Warn("what was measured may be lost with this process", "err", err)
 		}
+	}
+}
+
+// keepEvery is how often the curves of what is reported are written to disk; a crash
+// loses what came since. sweepEvery is how often those go whose workloads are gone.
+const (
+	keepEvery  = 30 * time.Second
+	sweepEvery = time.Hour
+)
+
+// curves are what tasks have reported, which outlives the process.
+type curves struct {
+	*reported.Store
+	in  store.Store
+	log *slog.Logger
+}
+
+func openReported(o cli.ServerOptions, in store.Store, log *slog.Logger) (*curves, error) {
+	s, err := reported.Open(filepath.Join(o.DataDir, "reported"))
+	return &curves{s, in, log}, err
+}
+
+// run writes them now and then until ctx is done, and once more then.
+func (c *curves) run(ctx context.Context) {
+	tick, sweep := time.NewTicker(keepEvery), time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	defer sweep.Stop()
+	for done := false; !done; {
+		select {
+		case <-ctx.Done():
+			done = true
+		case <-tick.C:
+		case <-sweep.C:
+			c.sweep(ctx)
+			continue
+		}
+		if err := c.Save(time.Now()); err != nil {
+			c.log.Warn("the newest of what tasks report may be lost with this process", "err", err)
+		}
+	}
+}
+
+func (c *curves) sweep(ctx context.Context) {
+	err := c.Sweep(func(id string) (bool, error) {
+		w, err := c.in.Workload(ctx, core.WorkloadID(id))
+		if errors.Is(err, store.ErrNotFound) {
+			return true, nil
+		}
+		return err == nil && w.Phase == lifecycle.Deleted, err
+	})
+	if err != nil && ctx.Err() == nil {
+		c.log.Warn("curves of workloads that are gone take room", "err", err)
 	}
 }
 

@@ -140,6 +140,10 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, meter := openMeasured(o, log), telemetry.NewMeter()
+	curves, err := openReported(o, st, log)
+	if err != nil {
+		return err
+	}
 	ctl, err := control.New(ctx, control.Options{Deps: draft.Deps{
 		Store: st, Holder: holder(), Log: log, Elapsed: func() time.Duration { return time.Since(started) },
 		NewID: naming.NewID(rand.Reader), NewName: naming.NewName(rand.Reader), Port: freePort(),
@@ -153,7 +157,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	guard.Shared(func() bool { return ctl.Rights().Enabled() })
-	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log})
+	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log, Every: o.Monitor.SampleEvery})
 
 	listeners, address, err := listen(o, handed.Listeners, kept)
 	if err != nil {
@@ -175,7 +179,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
-		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso,
+		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso, Reported: curves.Store,
 		Status: status,
 	})
 	probes.pass(srv.Probes())
@@ -184,7 +188,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, tracing(tracer, ctl), operator, openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, curves.run, tracing(tracer, ctl), operator, openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear

@@ -17,20 +17,24 @@ import (
 
 // What is measured; the last word is the unit.
 const (
-	CPUCores       = "cpu_cores"               // of tasks and nodes
-	MemoryBytes    = "memory_bytes"            // of tasks and nodes
-	GPUBusy        = "gpu_utilization_ratio"   // of devices
-	GPUMemory      = "gpu_memory_bytes"        // of devices
-	GPUMemoryTotal = "gpu_memory_total_bytes"  // of devices
-	GPUPower       = "gpu_power_watts"         // of devices
-	GPUTemperature = "gpu_temperature_celsius" // of devices
-	GPUs           = "gpus"                    // of the cluster
-	GPUsAllocated  = "gpus_allocated"          // of the cluster and of projects
-	GPUsBusy       = "gpus_busy"               // of the cluster: allocated, and seen at work
-	GPUsIdle       = "gpus_idle_allocated"     // of the cluster: allocated, and seen at rest
-	GPUsWanted     = "gpus_waited_for"         // of the cluster and of projects
-	Running        = "workloads_running"       // of the cluster
-	Waiting        = "workloads_waiting"       // of the cluster and of projects
+	CPUCores       = "cpu_cores"                 // of tasks and nodes
+	MemoryBytes    = "memory_bytes"              // of tasks and nodes
+	GPUBusy        = "gpu_utilization_ratio"     // of devices
+	GPUMemory      = "gpu_memory_bytes"          // of devices
+	GPUMemoryTotal = "gpu_memory_total_bytes"    // of devices
+	GPUPower       = "gpu_power_watts"           // of devices
+	GPUTemperature = "gpu_temperature_celsius"   // of devices
+	GPUs           = "gpus"                      // of the cluster
+	GPUsAllocated  = "gpus_allocated"            // of the cluster and of projects
+	GPUsBusy       = "gpus_busy"                 // of the cluster: allocated, and seen at work
+	GPUsIdle       = "gpus_idle_allocated"       // of the cluster: allocated, and seen at rest
+	GPUsWanted     = "gpus_waited_for"           // of the cluster and of projects
+	Running        = "workloads_running"         // of the cluster
+	Waiting        = "workloads_waiting"         // of the cluster and of projects
+	RequestRate    = "requests_per_second"       // of services
+	RequestErrors  = "request_errors_per_second" // of services: no answer, or one of 500 and above
+	RequestMedian  = "request_median_seconds"    // of services: until the answer began
+	RequestP95     = "request_p95_seconds"       // of services: of 95 in 100 at most
 )
 
 // SeriesOfTask, SeriesOfDevice, SeriesOfNode and SeriesOfProject name what
@@ -45,6 +49,9 @@ func SeriesOfNode(n core.NodeID) string { return "node:" + string(n) }
 
 // SeriesOfProject is the name of a project.
 func SeriesOfProject(id core.ProjectID) string { return "project:" + string(id) }
+
+// SeriesOfWorkload is the name of a service, whatever its replicas.
+func SeriesOfWorkload(id core.WorkloadID) string { return "workload:" + string(id) }
 
 // SeriesOfCluster is the name of everything together.
 const SeriesOfCluster = "cluster"

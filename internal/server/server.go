@@ -21,7 +21,9 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/osuser"
 	engineaccess "github.com/musterhq/muster/internal/engine/access"
+	"github.com/musterhq/muster/internal/reported"
 	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/server/curves"
 	"github.com/musterhq/muster/internal/server/enter"
 	"github.com/musterhq/muster/internal/server/logs"
 	"github.com/musterhq/muster/internal/server/organisation"
@@ -67,6 +69,9 @@ type Config struct {
 	// Accounts are those of the machine, where tasks run as who submits them; nil: they
 	// do not.
 	Accounts osuser.Accounts
+	// Reported keeps what tasks report as curves; nil: in memory, for as long as the
+	// server runs.
+	Reported *reported.Store
 	// SSO is by whom people sign in; nil: by tokens alone.
 	SSO *access.SSO
 }
@@ -74,25 +79,29 @@ type Config struct {
 // Server serves the API.
 type Server struct {
 	*reader.Reader
-	guard   *access.Guard
-	version api.Version
-	status  api.ServerStatus
-	sealer  Sealer
-	builds  string // directory of the logs of image builds
-	tasks   string // socket
-	metrics *metrics
-	api     huma.API
-	mux     *access.Mux
-	guarded http.HandlerFunc // serve, without its panics
-	closing chan struct{}
-	once    sync.Once
+	guard    *access.Guard
+	version  api.Version
+	status   api.ServerStatus
+	sealer   Sealer
+	builds   string // directory of the logs of image builds
+	tasks    string // socket
+	reported *reported.Store
+	metrics  *metrics
+	api      huma.API
+	mux      *access.Mux
+	guarded  http.HandlerFunc // serve, without its panics
+	closing  chan struct{}
+	once     sync.Once
 }
 
 // New returns a server over a control plane.
 func New(c Config) *Server {
 	s := &Server{
 		Reader: reader.New(c.Control, c.Clock, c.Log), version: c.Version, status: c.Status, sealer: c.Sealer, builds: c.BuildLogs, tasks: c.TaskSocket,
-		closing: make(chan struct{}),
+		reported: c.Reported, closing: make(chan struct{}),
+	}
+	if s.reported == nil {
+		s.reported, _ = reported.Open("") // without a folder nothing can fail
 	}
 	s.guard = access.New(access.Config{
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
@@ -179,7 +188,8 @@ func (s *Server) routes() {
 	cfg.CreateHooks = nil // no $schema links in bodies
 	s.api = humago.New(s.mux, cfg)
 	s.schemas()
-	workloads.Register(s.Reader, s.api, s.closing)
+	workloads.Register(s.Reader, s.api, s.reported, s.closing)
+	curves.Register(s.Reader, s.api, s.reported)
 	schedules.Register(s.Reader, s.api)
 	logs.Register(s.Reader, s.api, s.builds, s.closing)
 	watch.Register(s.Reader, s.api, s.version.Version, s.closing)

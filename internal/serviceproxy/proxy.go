@@ -15,7 +15,10 @@ import (
 
 // ticket is the replica that a request goes to; another one where the first
 // turns out to be gone.
-type ticket struct{ rep *replica }
+type ticket struct {
+	rep   *replica
+	begun time.Time
+}
 
 type ticketKey struct{}
 
@@ -50,23 +53,32 @@ func (b *route) handler() http.Handler {
 			r.Out.Host = r.In.Host
 			r.SetXForwarded()
 		},
+		ModifyResponse: func(r *http.Response) error {
+			b.measured.note(time.Since(r.Request.Context().Value(ticketKey{}).(*ticket).begun), r.StatusCode >= http.StatusInternalServerError)
+			return nil
+		},
 		FlushInterval: -1, // tokens come as they are made
 		ErrorLog:      slog.NewLogLogger(b.s.log.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
+				b.measured.note(time.Since(r.Context().Value(ticketKey{}).(*ticket).begun), true)
 				refuse(w, http.StatusBadGateway, fmt.Sprintf("a replica of %s did not answer: %v", b.name, err))
 			}
 		},
 	}
 	context.AfterFunc(b.ctx, transport.CloseIdleConnections)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begun := time.Now()
 		rep, err := b.acquire(r.Context())
 		if err != nil {
+			if r.Context().Err() == nil {
+				b.measured.note(time.Since(begun), true)
+			}
 			w.Header().Set("Retry-After", "5")
 			refuse(w, http.StatusServiceUnavailable, err.Error())
 			return
 		}
-		t := &ticket{rep}
+		t := &ticket{rep, begun}
 		// Else the server reads and closes the request when the answer begins, and
 		// whoever still passes it on, be it to find that it has ended, closes the
 		// connection that the answer comes by.

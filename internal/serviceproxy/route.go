@@ -28,7 +28,8 @@ type route struct {
 	changed  chan struct{} // closed and replaced whenever a replica becomes ready
 	inflight int           // requests, those that wait for a replica too
 	peak     int           // most of them since the autoscaler last looked
-	next     int           // where the search for a free replica begins
+	measured measured
+	next     int // where the search for a free replica begins
 }
 
 // replica is one running task of the service.
@@ -45,6 +46,7 @@ func (s *Services) newRoute(ctx context.Context, w *core.Workload) *route {
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	s.wg.Go(func() { b.serve(w.ServicePort) })
 	s.wg.Go(func() { b.autoscale() })
+	s.wg.Go(func() { b.measure() })
 	return b
 }
 

@@ -29,6 +29,8 @@ type Config struct {
 	Host string
 	// Hold is how long a request waits for a replica to become ready; default 2 minutes.
 	Hold time.Duration
+	// Every is how often it is told what requests came to; default 10 s.
+	Every time.Duration
 }
 
 // Services runs the services of all inference workloads.
@@ -37,6 +39,7 @@ type Services struct {
 	log     *slog.Logger
 	host    string
 	hold    time.Duration
+	every   time.Duration
 
 	wg  sync.WaitGroup
 	all map[core.WorkloadID]*route
@@ -44,12 +47,15 @@ type Services struct {
 
 // New returns services over a control plane.
 func New(c Config) *Services {
-	s := &Services{control: c.Control, log: c.Log, host: c.Host, hold: c.Hold, all: map[core.WorkloadID]*route{}}
+	s := &Services{control: c.Control, log: c.Log, host: c.Host, hold: c.Hold, every: c.Every, all: map[core.WorkloadID]*route{}}
 	if s.host == "" {
 		s.host = "127.0.0.1"
 	}
 	if s.hold == 0 {
 		s.hold = 2 * time.Minute
+	}
+	if s.every <= 0 {
+		s.every = measureEvery
 	}
 	return s
 }

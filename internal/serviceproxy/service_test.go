@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
 	"github.com/musterhq/muster/internal/testing/memstore"
+	"github.com/musterhq/muster/internal/timeseries"
 )
 
 // within bounds every wait; what is waited for takes a fraction of it.
@@ -87,7 +88,9 @@ func newWorld(t *testing.T, handler func(core.TaskID) http.Handler) *world {
 	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log, Port: func() int { return 1 }}}, p)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log}).Run(ctx) })
+	wg.Go(func() {
+		serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log, Every: 50 * time.Millisecond}).Run(ctx)
+	})
 	t.Cleanup(func() {
 		cancel()
 		wg.Wait()
@@ -405,4 +408,51 @@ func TestAnswersAreWhole(t *testing.T) {
 		}
 		wg.Wait()
 	})
+}
+
+// What requests came to is measured: how many, how many failed, and how long until the
+// answer began.
+func TestRequestsAreMeasured(t *testing.T) {
+	w := newWorld(t, func(core.TaskID) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/bad" {
+				rw.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+	})
+	w.do(submission.Submit(submission.Submission{Doc: w.document("replicas: 1\nports: [8080]\n"), User: "u", Actor: "user:u"}))
+	x := w.until("it is ready", func(x *core.Workload, ts []core.Task) bool { return ready(ts) == 1 && x.ServicePort > 0 })
+	last := func(metric string) float64 {
+		v, known := w.ctl.Series().Last(timeseries.Key{Of: control.SeriesOfWorkload(x.ID), Metric: metric}, time.Now().Add(-within))
+		if !known {
+			return -1
+		}
+		return v
+	}
+	await := func(what string, cond func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(within); !cond(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %v requests a second, %v failed, median %v s, 95 in 100 %v s", what, last(control.RequestRate), last(control.RequestErrors), last(control.RequestMedian), last(control.RequestP95))
+			}
+		}
+	}
+	await("nobody asks", func() bool { return last(control.RequestRate) == 0 })
+	if last(control.RequestMedian) != -1 {
+		t.Error("without requests a time is known")
+	}
+	get := func(path string) {
+		resp, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", x.ServicePort, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	await("some fail", func() bool {
+		get("/")
+		get("/bad")
+		return last(control.RequestErrors) > 0 && last(control.RequestRate) > last(control.RequestErrors) && last(control.RequestMedian) > 0 && last(control.RequestP95) >= last(control.RequestMedian)
+	})
+	await("none fails any more", func() bool { get("/"); return last(control.RequestRate) > 0 && last(control.RequestErrors) == 0 })
+	await("nobody asks any more", func() bool { return last(control.RequestRate) == 0 })
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // shown are the screens, and what their pictures are called in docs/pictures.
-var shown = map[string]string{"overview-light-1280": "overview", "workload-running-light-1280": "workload", "map-light-1280": "map"}
+var shown = map[string]string{"overview-light-1280": "overview", "workload-curves-light-1280": "workload", "map-light-1280": "map"}
 
 // colors is how many a picture keeps. Pages have few, and shades of letters.
 const colors = 64

@@ -24,10 +24,10 @@ const (
 	metadataBytes = 256 << 10 // of all of it: it is rewritten with every change of the workload
 )
 
-// progressEvery is how soon the tasks of an attempt, all together, may say again
+// ProgressEvery is how soon the tasks of an attempt, all together, may say again
 // how far it has come: each time the workload is written anew, and all who watch
 // it are told.
-const progressEvery = 100 * time.Millisecond
+const ProgressEvery = 100 * time.Millisecond
 
 // SelfReport is what is said of a workload beside its phase. Absent parts stay.
 type SelfReport struct {
@@ -55,8 +55,8 @@ func Note(t SelfReport) draft.Command[*core.Workload] {
 			return nil, &draft.Error{Code: draft.CodeIllegal, Message: fmt.Sprintf("attempt %d of %s is over", t.Attempt, d.W.Name), Hint: "its tasks should end; what they say is not kept"}
 		}
 		if p := d.W.Progress; t.progressOnly() && p != nil && p.Attempt == t.Attempt {
-			if since := tx.Now.Sub(p.At); since >= 0 && since < progressEvery {
-				return nil, &draft.Error{Code: draft.CodeTooOften, Message: fmt.Sprintf("task %d has said how far attempt %d is %v ago", p.Task, p.Attempt, since), Hint: fmt.Sprintf("say so every %v at most, from one task; the last counts", progressEvery)}
+			if since := tx.Now.Sub(p.At); since >= 0 && since < ProgressEvery {
+				return nil, &draft.Error{Code: draft.CodeTooOften, Message: fmt.Sprintf("task %d has said how far attempt %d is %v ago", p.Task, p.Attempt, since), Hint: fmt.Sprintf("say so every %v at most, from one task; the last counts", ProgressEvery)}
 			}
 		}
 		merged, err := mergeMetadata(d.W.Metadata, t.Metadata)

@@ -210,6 +210,11 @@ func (s *routes) workloadMetrics(ctx context.Context, in request.Named, at Stret
 	if err != nil {
 		return nil, err
 	}
+	if w.Kind.Replicated() {
+		for _, m := range []string{control.RequestRate, control.RequestErrors, control.RequestMedian, control.RequestP95} {
+			c.add(control.SeriesOfWorkload(w.ID), m, api.MetricSeries{}, w.Attempts[attempt].StartedAt, w.Attempts[attempt].EndedAt)
+		}
+	}
 	for i := range shown {
 		c.task(&shown[i])
 	}

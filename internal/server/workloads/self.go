@@ -3,9 +3,11 @@ package workloads
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/reported"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/request"
@@ -113,7 +116,11 @@ func (s *routes) report(ctx context.Context, t submission.SelfReport) (*struct{}
 		return nil, problem.Of(s.Log, err)
 	}
 	t.Ref, t.Attempt = draft.Ref{ID: c.ID}, c.Attempt
-	if err := s.Control.Apply(ctx, submission.Note(t)); err != nil {
+	err = s.Control.Apply(ctx, submission.Note(t))
+	if s.drawn(&t, err) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
 	return nil, nil
@@ -130,6 +137,22 @@ func (s *routes) step(ctx context.Context, task int, r submission.StepReport) (*
 		return nil, problem.Of(s.Log, err)
 	}
 	return nil, nil
+}
+
+// drawn puts the numbers of a report into curves once it is durable, and reports
+// whether that was done. The progress of a workload is the last that one of its tasks
+// said, and has to wait for its turn; each task has curves of its own, so that of a
+// sweep whose tasks speak all at once nothing is missed.
+func (s *routes) drawn(t *submission.SelfReport, err error) bool {
+	var e *draft.Error
+	if t.Progress == nil || err != nil && !(errors.As(err, &e) && e.Code == draft.CodeTooOften) {
+		return false
+	}
+	p, gap := t.Progress, time.Duration(0)
+	if err != nil {
+		gap = submission.ProgressEvery
+	}
+	return s.reported.Add(string(t.Ref.ID), reported.Report{Attempt: t.Attempt, Task: p.Task, Step: p.Step, Metrics: p.Metrics, At: s.Clock()}, gap)
 }
 
 // amendable are the fields of a document that may change while it lives.

@@ -28,6 +28,11 @@ type tasksInput struct {
 	Cursor  int      `query:"cursor" minimum:"0" doc:"next of the page before; in the order of task, the least index"`
 }
 
+type taskStatesInput struct {
+	request.Named
+	Attempt int `query:"attempt" default:"-1" doc:"Number of the attempt; -1: the latest that has begun"`
+}
+
 func (s *routes) taskPageRoute() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-tasks", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}/tasks", Tags: []string{"workloads"},
@@ -39,6 +44,53 @@ func (s *routes) taskPageRoute() {
 		}
 		return &struct{ Body api.TaskPage }{page}, nil
 	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "task-states", Method: http.MethodGet, Path: "/v1/projects/{project}/workloads/{name}/task-states", Tags: []string{"workloads"},
+		Summary: "The state of every task of an attempt, in a letter each",
+	}, func(ctx context.Context, in *taskStatesInput) (*struct{ Body api.TaskStates }, error) {
+		states, err := s.taskStatesOf(ctx, in)
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return &struct{ Body api.TaskStates }{states}, nil
+	})
+}
+
+// letters are the states of tasks as one character each.
+var letters = map[core.TaskState]byte{
+	core.TaskPending: 'p', core.TaskStarting: 's', core.TaskRunning: 'r', core.TaskStopping: 'e', core.TaskSucceeded: 'd', core.TaskFailed: 'f', core.TaskLost: 'l',
+}
+
+// taskStatesOf is the state of every task of an attempt by its index, a letter each.
+func (s *routes) taskStatesOf(ctx context.Context, in *taskStatesInput) (api.TaskStates, error) {
+	var out api.TaskStates
+	w, err := s.Find(ctx, in.Project, in.Name)
+	if err != nil {
+		return out, err
+	}
+	if out.Attempt, err = reader.AttemptFor(w, in.Attempt); err != nil {
+		return out, err
+	}
+	var all []byte
+	q := store.TaskQuery{Workload: w.ID, Attempt: out.Attempt, Limit: 5 * reader.TasksMost}
+	for {
+		some, err := s.Store.FindTasks(ctx, q)
+		if err != nil {
+			return out, err
+		}
+		now, _ := wire.Runs(some, q.Attempt)
+		for i := range now {
+			for len(all) <= now[i].ID.Index {
+				all = append(all, '-')
+			}
+			all[now[i].ID.Index] = letters[now[i].State]
+		}
+		if len(some) < q.Limit {
+			out.States = string(all)
+			return out, nil
+		}
+		q.From = some[len(some)-1].ID.Index + 1
+	}
 }
 
 func (s *routes) taskPage(ctx context.Context, in *tasksInput) (api.TaskPage, error) {

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/reported"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/bulk"
 	"github.com/musterhq/muster/internal/server/problem"
@@ -37,12 +38,14 @@ type routes struct {
 	*reader.Reader
 	api     huma.API
 	actions *bulk.Actions
+	// reported are the curves of what tasks say of themselves.
+	reported *reported.Store
 }
 
 // Register adds the routes of workloads, documents and assets to an API; bulk
-// actions end with closing.
-func Register(r *reader.Reader, a huma.API, closing <-chan struct{}) {
-	s := &routes{r, a, bulk.New(r.Log, closing)}
+// actions end with closing, and what tasks report is kept in curves.
+func Register(r *reader.Reader, a huma.API, curves *reported.Store, closing <-chan struct{}) {
+	s := &routes{r, a, bulk.New(r.Log, closing), curves}
 	s.routes()
 	s.whyRoutes()
 	s.actionRoutes()

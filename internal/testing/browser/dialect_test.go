@@ -22,6 +22,7 @@ func TestWordsOfOtherPlatforms(t *testing.T) {
 	g.until(row("broken") + `.includes('FAILED') && ` + row("broken") + `.includes('3 · ')`)
 	g.visit("workloads/default/broken")
 	g.until(`document.querySelector('.page-sub .said')?.innerText === '3 in Muster: Failed, Error'`)
+	g.allPhases()
 	g.until(`document.querySelector('.station-said')?.textContent === 'FAILED, 3'`)
 	g.until(`[...document.querySelectorAll('.station title')].some(e => e.textContent.includes('mcli: RUNNING'))`)
 
@@ -97,6 +98,7 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 	for _, scheme := range []string{"light", "dark"} {
 		g.must(g.Prefer(scheme, true))
 		g.visit("workloads/default/again")
+		g.allPhases()
 		g.until(`document.querySelector('.page-sub .status')?.dataset.tone === 'red' && document.querySelector('.station-said')?.dataset.tone === 'red'`)
 		g.until(`[...document.querySelectorAll('.bit')].some(e => e.dataset.tone === 'green' && e.querySelector('title').textContent.startsWith('Running')) && [...document.querySelectorAll('.bit')].at(-1).dataset.tone === 'red'`)
 		g.until(`document.querySelector('[aria-label="Attempts"] .status').innerText === 'Error' && document.querySelector('[aria-label="Attempts"] .status').dataset.tone === 'red'`)
@@ -119,6 +121,7 @@ func TestWordsHaveTheColoursOfTheirPlatform(t *testing.T) {
 		g.accessible(string(axe), everyRule)
 		g.laidOut("in the words of " + dialect)
 		g.visit("workloads/default/broken")
+		g.allPhases()
 		g.until(`document.querySelector('.station-said')`)
 		g.laidOut("a workload in the words of " + dialect)
 		g.must(g.Resize(380, 900))

@@ -177,7 +177,7 @@ func TestALogOfWhatBeganAndEndedBetweenTwoLooks(t *testing.T) {
 		}
 	})()`, nil))
 	g.clickText(".row-link", "short")
-	g.until(`document.querySelector('.station')`)
+	g.until(`document.querySelector('.lifeline')`)
 	g.press("l")
 	lines := `[...document.querySelectorAll('.log-text')].map(e => e.innerText.trim()).sort().join()`
 	g.until(lines + ` === 'rank 0 was here' && early.length === 1`)

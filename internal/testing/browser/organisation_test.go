@@ -210,7 +210,7 @@ func TestComparingWorkloads(t *testing.T) {
 		g.must(g.Eval(`[...document.querySelectorAll('tbody tr')].find(r => r.querySelector('.row-link')?.innerText === '`+name+`').querySelector('input').click()`, nil))
 	}
 	choose("quick")
-	g.until(`[...document.querySelectorAll('.bulk button')].find(b => b.innerText === 'Compare').title.includes('exactly two')`)
+	g.until(`[...document.querySelectorAll('.bulk button')].find(b => b.innerText === 'Compare').title.includes('two or more')`)
 	choose("slow")
 	// Commands name each by its project.
 	g.clickText(".bulk button", "Copy as")

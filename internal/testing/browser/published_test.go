@@ -34,6 +34,7 @@ func TestAPublicationThatFails(t *testing.T) {
 	g.until(`document.querySelector('.page-sub .status')?.innerText === 'Publishing'`)
 	// Long enough that it cannot be taken for how long it ran.
 	g.until(`fetch('/v1/projects/default/workloads/made').then(r => r.json()).then(w => { const a = w.attempts[0]; return Date.now() - Date.parse(a.endedAt) > 2 * (Date.parse(a.endedAt) - Date.parse(a.runningAt)) + 3000 })`)
+	g.allPhases()
 	const whole = `(() => {
 		const svg = document.querySelector('.course svg'), box = svg.getBoundingClientRect()
 		const parts = [...svg.querySelectorAll('.station circle, .station text')].map(e => e.getBoundingClientRect())

@@ -49,10 +49,16 @@ func TestWhatOnesRolesRefuseIsNotOffered(t *testing.T) {
 	vera := enter("vera")
 	vera.shows("theirs")
 	vera.until(`!document.body.innerText.includes('hidden')`)
-	for path, label := range map[string]string{"workloads/vision/theirs": "Stop", "projects": "New project", "projects/vision": "Stop", "settings?tab=pools": "New pool"} {
+	for path, label := range map[string]string{"workloads/vision/theirs": "Stop", "projects": "New project", "projects/vision": "Stop", "settings?tab=pools": "New pool", "settings?tab=templates": "New template", "settings?tab=rules": "Edit"} {
 		offered(vera, path, label, false)
 	}
+	vera.visit("workloads/vision/theirs?tab=terminal")
+	vera.shows("No terminal here")
 	lena := enter("lena")
+	lena.visit("submit")
+	lena.until(yamlText + `.includes('project: vision')`)
+	lena.click(".presets button")
+	lena.until(yamlText + `.includes('project: vision')`)
 	offered(lena, "workloads/vision/theirs", "Stop", true)
 	offered(lena, "settings?tab=pools", "New pool", false)
 

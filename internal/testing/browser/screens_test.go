@@ -29,7 +29,7 @@ var screens = []screen{
 		g.must(g.Eval(`document.querySelectorAll('tbody input').forEach((e, i) => i < 3 && e.click())`, nil))
 	}},
 	{name: "workloads-none", path: "workloads?q=nothing-is-called-this", ready: `document.body.innerText.includes('No workload matches')`},
-	{name: "workload-running", path: "workloads/default/llm-pretrain", ready: `document.querySelector('.station') && document.querySelector('.bit')`},
+	{name: "workload-running", path: "workloads/default/llm-pretrain", ready: `document.querySelector('.lifeline') && document.querySelector('.bit')`},
 	{name: "workload-failed", path: "workloads/default/finetune-lora", ready: `document.querySelector('.first-error') && document.querySelector('.bit')`},
 	{name: "workload-waiting", path: "workloads/default/sweep-large", ready: `document.querySelector('.pending') && document.querySelector('.bit')`},
 	{name: "workload-tasks", path: "workloads/default/llm-pretrain?tab=tasks", ready: `document.querySelectorAll('tbody tr').length > 3`},
@@ -49,7 +49,7 @@ var screens = []screen{
 		g.press("?")
 		g.until(`document.querySelector('.keylist')`)
 	}},
-	{name: "question", path: "workloads/default/llm-pretrain", ready: `document.querySelector('.station')`, then: func(g *page) {
+	{name: "question", path: "workloads/default/llm-pretrain", ready: `document.querySelector('.lifeline')`, then: func(g *page) {
 		g.clickText("button", "Stop")
 		g.until(`document.querySelector('dialog[open]')`)
 	}},

@@ -38,6 +38,12 @@ class TestInside(ServerCase):
         assert w.progress is not None
         self.assertEqual((w.progress["metrics"], w.progress["message"]), ({"lr": 0.1}, "loss is nan"))
 
+    def test_every_number_becomes_a_curve(self) -> None:
+        w = self.done(self.go("for i in range(3):\n    muster.report(step=i, loss=3 - i)\n    assert muster.flush()\n    time.sleep(0.2)"))
+        loss = [s for s in self.client.reported(w) if s["metric"] == "loss"]
+        self.assertEqual([(s["attempt"], s["task"], s["steps"], s["values"], s["last"], s["min"], s["max"]) for s in loss], [(0, 0, [0, 1, 2], [3, 2, 1], 1, 1, 3)])
+        self.assertEqual([s["metric"] for s in self.client.reported(w, metric="loss")], ["", "loss"])
+
     def test_many_metrics_leave_the_last(self) -> None:
         w = self.done(self.go("for i in range(150): muster.report(step=i, **{'m%d' % i: i})\nmuster.report(**{'m10': 1, 'x' * 201: 1, '': 1})\nassert muster.flush()"))
         assert w.progress is not None

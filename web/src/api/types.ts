@@ -844,7 +844,7 @@ export interface MetricSeries {
   max?: number
   /** In the unit of the metric */
   mean?: number
-  /** Its last word is the unit: cpu_cores, memory_bytes, gpu_utilization_ratio (0 to 1), gpu_memory_bytes, gpu_memory_total_bytes, gpu_power_watts, gpu_temperature_celsius; of a cluster gpus, gpus_allocated, gpus_busy, gpus_idle_allocated, gpus_waited_for, workloads_running, workloads_waiting */
+  /** Its last word is the unit: cpu_cores, memory_bytes, gpu_utilization_ratio (0 to 1), gpu_memory_bytes, gpu_memory_total_bytes, gpu_power_watts, gpu_temperature_celsius; of a service requests_per_second, request_errors_per_second, request_median_seconds, request_p95_seconds; of a cluster gpus, gpus_allocated, gpus_busy, gpus_idle_allocated, gpus_waited_for, workloads_running, workloads_waiting */
   metric: string
   /** In the unit of the metric */
   min?: number
@@ -1779,6 +1779,40 @@ export interface Report {
   total?: number
 }
 
+export interface Reported {
+  /** What is not known, and why, a sentence each */
+  missing: string[]
+  series: ReportedSeries[]
+}
+
+export interface ReportedSeries {
+  /** Of each point when its last report came, in seconds since 1970 */
+  atSeconds: number[]
+  attempt: number
+  /** Of the workload */
+  id: string
+  /** The newest report, in the unit of the metric */
+  last: number
+  /** Of all reports, in the unit of the metric */
+  max: number
+  /** The step of the greatest report */
+  maxStep: number
+  /** As the task calls it, such as loss; empty: the step itself */
+  metric: string
+  /** Of all reports, in the unit of the metric */
+  min: number
+  /** The step of the least report */
+  minStep: number
+  /** How many there have been in all */
+  reports: number
+  /** Of each point the step at which it ends */
+  steps: number[]
+  /** Index of the task */
+  task: number
+  /** Of each point the mean of its reports, in the unit of the metric */
+  values: number[]
+}
+
 export interface Reservation {
   createdAt?: Time
   /** For how long, like 2h */
@@ -2305,6 +2339,12 @@ export interface TaskPage {
   next: string
   /** Tasks that fit what was asked for, on all pages */
   total: number
+}
+
+export interface TaskStates {
+  attempt: number
+  /** A letter of each task, by index: p pending, s starting, r running, e stopping, d succeeded, f failed, l lost; -, or beyond the end: not there yet */
+  states: string
 }
 
 export interface Template {

@@ -46,10 +46,12 @@ export function moment(t: string | number | undefined | null, now: number, secon
   return (d.getFullYear() === today.getFullYear() ? day : `${day} ${d.getFullYear()}`) + ' ' + clock
 }
 
-/** A moment whole, with its zone, for tooltips. */
+/** A moment whole, with its zone and in UTC, for tooltips. */
 export function exact(t: string | undefined | null): string {
   const d = new Date(ms(t))
-  return Number.isNaN(d.getTime()) ? '' : d.toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'long' })
+  if (Number.isNaN(d.getTime())) return ''
+  const local = d.toLocaleString(locale, { dateStyle: 'medium', timeStyle: 'long' })
+  return d.getTimezoneOffset() === 0 ? local : `${local} · ${d.toISOString().slice(0, 19)}Z`
 }
 
 const three = (n: number): string => String(n).padStart(3, '0')

@@ -52,5 +52,11 @@ export function mayNot(verb: string, noun: string, project: string, owner?: stri
   return yes ? undefined : phrase(T.$noRoleOfYours, { permission: verb + ':' + noun })
 }
 
+/** Where who is signed in may submit, if that is not the usual project; undefined: it is, or it is not known. */
+export function ownProject(): string | undefined {
+  if (!mayNot('create', 'trainings', 'default')) return undefined
+  return (cluster.value?.projects ?? []).find((p) => !p.department && !mayNot('create', 'trainings', p.name))?.name
+}
+
 /** mayNot, of a workload. */
 export const mayNotWork = (verb: string, w: { kind: string; project: string; user: string }): string | undefined => mayNot(verb, nounOf[w.kind] ?? 'trainings', w.project, w.user)

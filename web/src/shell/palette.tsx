@@ -3,11 +3,13 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ComponentChildren } from 'preact'
 import { dialect, dialectNames, dialects } from '../lib/prefs'
 import { languageChoices, themeChoices } from './choices'
-import { go, workloadPath } from '../lib/router'
-import { allRows } from '../live/store'
+import { later } from '../lib/later'
+import { go, place, setQuery, workloadPath } from '../lib/router'
+import { allRows, rowNamed } from '../live/store'
 import { Icon, type IconName } from '../ui/icons'
 import { Dialog } from '../ui/overlay'
 import { Status } from '../ui/status'
+import { acts, perform, refusal, type Act } from '../work/acts'
 import { helpOpen } from './help'
 import { places } from './shell'
 import { phrase, T } from '../texts'
@@ -32,7 +34,27 @@ export function score(text: string, want: string): number {
   return Math.max(1, 300 - gaps * 4)
 }
 
+/** What can be done with the workload whose page is shown. */
+function atHand(): Item[] {
+  const [, project, name] = /^workloads\/([^/]+)\/([^/]+)$/.exec(place.value.path) ?? []
+  const w = project && name ? rowNamed(decodeURIComponent(project), decodeURIComponent(name)) : undefined
+  if (!w) return []
+  const hint = <span class="muted">{w.name}</span>
+  const at = encodeURIComponent(w.project) + '/' + encodeURIComponent(w.name)
+  const may = (id: string): boolean => !refusal({ id }, w)
+  const all: (Item | false)[] = [
+    ...Object.values(acts).map((a: Act) => may(a.id) && { id: 'act-' + a.id, label: a.label, hint, icon: a.icon, run: () => void perform(a, [w]) }),
+    may('change') && { id: 'act-change', label: T.$priorityAndLimits, hint, icon: 'gear', run: () => later((l) => l.changeForm([w])) },
+    may('revise') && { id: 'act-revise', label: T.$editAndRestart, hint, icon: 'code', run: () => go('submit?revise=' + at) },
+    { id: 'act-copy', label: T.$copyAndEdit, hint, icon: 'copy', run: () => go('submit?from=' + at) },
+    { id: 'act-logs', label: T.$logs, hint, icon: 'list', run: () => setQuery({ tab: 'logs' }) },
+    { id: 'act-metrics', label: T.$metrics, hint, icon: 'chart', run: () => setQuery({ tab: 'metrics' }) },
+  ]
+  return all.filter((i): i is Item => !!i)
+}
+
 function items(want: string): Item[] {
+  const here = atHand()
   const fixed: Item[] = [
     ...places.map((s): Item => ({ id: 'go-' + s.path, label: phrase(T.$goToLabel, { label: s.nav!.label }), icon: s.nav!.icon, run: () => go(s.path) })),
     ...themeChoices().map((c): Item => ({ ...c, id: 'theme-' + c.id, label: phrase(T.$themeTheme, { theme: c.label }) })),
@@ -42,9 +64,13 @@ function items(want: string): Item[] {
   ]
   if (!want) {
     const recent = allRows().sort((a, b) => b.number - a.number).slice(0, 5)
-    return [...fixed.slice(0, places.length), ...recent.map(ofRow), ...fixed.slice(places.length)]
+    return [...here, ...fixed.slice(0, places.length), ...recent.map(ofRow), ...fixed.slice(places.length)]
   }
   const hits = fixed.map((i): [number, Item] => [score(i.label, want), i]).filter(([n]) => n > 0)
+  for (const i of here) {
+    const n = score(i.label, want)
+    if (n > 0) hits.push([n + 100, i])
+  }
   for (const r of allRows()) {
     const n = Math.max(score(r.name, want), score(r.project + '/' + r.name, want) - 50)
     if (n > 0) hits.push([n + 5, ofRow(r)])

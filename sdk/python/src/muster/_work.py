@@ -230,6 +230,18 @@ class Work(Records):
         path = "/v1/nodes/%s/metrics" % quote(node) if node is not None else "/v1/metrics"
         return dict(self.request("GET", path, query={**query, "project": project}))
 
+    def reported(
+        self, name: Union[str, Workload], project: Optional[str] = None, *, metric: Optional[str] = None, attempt: Optional[int] = None
+    ) -> List[Dict[str, Any]]:
+        """The numbers that its tasks have reported, each as a curve.
+
+        One dict per attempt, task and name (empty: the step itself), with
+        ``steps``, ``atSeconds`` and ``values``, and over all reports ``last``,
+        ``min`` and ``max``. They are kept as long as the workload.
+        """
+        query = {"metric": metric, "attempt": attempt}
+        return [dict(s) for s in self.request("GET", self._path(name, project, "/reported"), query=query)["series"]]
+
     def transitions(
         self, name: Union[str, Workload], project: Optional[str] = None, *, dialect: str = ""
     ) -> List[Dict[str, Any]]:

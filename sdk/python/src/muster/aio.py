@@ -242,6 +242,7 @@ class AsyncClient:
     why = _awaited(Client.why)
     first_error = _awaited(Client.first_error)
     metrics = _awaited(Client.metrics)
+    reported = _awaited(Client.reported)
     transitions = _awaited(Client.transitions)
     log_text = _awaited(Client.log_text)
     stop = _worked(Client.stop)

@@ -11,14 +11,31 @@ import { Empty, Failure, Link, Loading } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { after, Status } from '../../ui/status'
 import { python } from '../../work/acts'
+import { mayNot } from '../../live/may'
+import { Audit } from './audit'
 import { T } from '../../texts'
 
 const page = 1000
 const most = 3000 // that are kept, the newest
 const seen = 300 // that are shown at first
 
-/** Everything that has happened to workloads, the newest first: who did it, and why. */
+/** What has happened: to workloads, or by people's hands to everything. */
 export function Events() {
+  const [of, choose] = useState<'work' | 'audit'>('work')
+  const no = mayNot('read', 'audit', '-')
+  return (
+    <>
+      <div class="segments" role="group" aria-label={T.$events}>
+        <button type="button" aria-pressed={of === 'work'} onClick={() => choose('work')}>{T.$workloads}</button>
+        <button type="button" aria-pressed={of === 'audit'} aria-disabled={no ? true : undefined} title={no} onClick={() => !no && choose('audit')}>{T.$administration}</button>
+      </div>
+      {of === 'audit' ? <Audit /> : <OfWorkloads />}
+    </>
+  )
+}
+
+/** Everything that has happened to workloads, the newest first: who did it, and why. */
+function OfWorkloads() {
   const [filter, setFilter] = useState('')
   const [shown, setShown] = useState(seen)
   const words = dialect.value === 'native' ? '' : dialect.value

@@ -11,6 +11,7 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { complain, toast } from '../../ui/overlay'
 import { python } from '../../work/acts'
 import { Ask, pairs, type Values } from '../../ui/ask'
+import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
 
 interface NamedCheck { name: string; type: string; when?: string }
@@ -45,7 +46,7 @@ export function Rules() {
                 <td>{said(p.idleLimit) || <span class="none">–</span>}</td>
                 <td>{p.budgetGpuHours ? phrase(T.$budgetGpuHoursGPUHours, { budgetGpuHours: p.budgetGpuHours, budgetPeriod: p.budgetPeriod || T.$total }) : <span class="none">–</span>}</td>
                 <td>{p.stopped ? <span class="status plain" data-tone="blocked" title={p.note}>{phrase(T.$stoppedMore, { more: p.stoppedBy ? phrase(T.$byStoppedBy, { stoppedBy: p.stoppedBy }) : '' })}</span> : T.$yes}</td>
-                <td class="row-acts"><Button kind="quiet" aria-label={phrase(T.$editTheRulesOfName, { name: p.name })} onClick={() => edit(p)}>{T.$edit}</Button></td>
+                <td class="row-acts"><Button kind="quiet" refused={mayNot('update', p.department ? 'departments' : 'projects', p.name)} aria-label={phrase(T.$editTheRulesOfName, { name: p.name })} onClick={() => edit(p)}>{T.$edit}</Button></td>
               </tr>
             ))}</tbody>
           </table>

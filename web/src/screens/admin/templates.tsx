@@ -11,6 +11,7 @@ import { CopyAs, curl, type Said } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
 import { python } from '../../work/acts'
 import { bare, type Doc } from '../submit/doc'
+import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
 
 type Kind = Template['kind']
@@ -38,6 +39,9 @@ const system = '-' // where a project's name stands: what is there for all
 
 const where = (project: string): string => (project === system ? T.$allProjects : project)
 
+/** What rights call them. */
+const nouns: Record<Kind, string> = { template: 'templates', environment: 'environments', compute: 'compute-resources', datasource: 'data-sources', datavolume: 'data-volumes' }
+
 /** Assets of every project. */
 export function Templates() {
   return <>{(Object.keys(kinds) as Kind[]).map((k) => <Some key={k} kind={k} />)}</>
@@ -55,7 +59,7 @@ function Some({ kind }: { kind: Kind }) {
         <span class="muted">{about}</span>
         <div class="toolbar-end">
           <CopyAs of={() => ({ cli: `muster ${kind} list --all`, python: python(`for t in client.assets("${kind}", project="-"):`, '    print(t["name"], t["version"])'), curl: curl(path('-', kind)) })} />
-          <Button kind="main" onClick={() => edit(kind, null, {}, again)}>{phrase(T.$newWord, { word })}</Button>
+          <Button kind="main" refused={mayNot('create', nouns[kind], '')} onClick={() => edit(kind, null, {}, again)}>{phrase(T.$newWord, { word })}</Button>
         </div>
       </div>
       {data.items.length === 0 ? <Empty icon="bookmark" title={phrase(T.$noneOfThisKindYetWord, { word })}>{kind === 'template' && <p>{T.$toCreateOneFromAWorkload}</p>}</Empty> : (

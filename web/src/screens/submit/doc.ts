@@ -96,7 +96,7 @@ export function overlay(base: Doc, over: Doc): Doc {
   return out
 }
 
-const named: Record<string, string> = { '--workers': 'workers', '--gpus': 'resources.gpu.count', '--gpu-type': 'resources.gpu.type', '--priority': 'priority', '--project': 'project' }
+const named: Record<string, string> = { '--workers': 'workers', '--gpus': 'resources.gpu.count', '--gpu-type': 'resources.gpu.type', '--priority': 'priority', '--memory': 'resources.memory', '--project': 'project' }
 
 /** A document with the changes that an offer of the scheduler makes, which are written as flags of muster run. */
 export function withFlags(d: Doc, flags: string): Doc {

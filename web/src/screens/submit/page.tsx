@@ -15,6 +15,7 @@ import { Editor } from './editor'
 import { Form } from './form'
 import { Notes, PasteBox } from './paste'
 import { Plan } from './plan'
+import { ownProject } from '../../live/may'
 import { isMap } from './doc'
 import { beginWith, change, conversion, convert, copyOf, doc, draft, loadSchema, plan, problems, replace, schema, schemaError, show, shown, stale, submit, taken, target, text, texts, write } from './state'
 import { phrase, T } from '../../texts'
@@ -140,6 +141,10 @@ export function Submit({ query }: ScreenProps) {
     get<SecretList>('v1/secrets').then((l) => setSecrets(l.items.map((s) => s.name))).catch(() => {}) // it can be typed as well
   }, [])
   useEffect(() => setRefused(null), [text()])
+  const own = ownProject()
+  useEffect(() => {
+    if (own && !to && many === 1 && doc.peek()?.project === undefined) change('project', own) // where it would be refused, it is not begun with
+  }, [own, doc.value?.project === undefined])
 
   const many = texts.value.length
   const wrong = problems().length

@@ -1,6 +1,5 @@
 // What differs between two attempts, of one workload or of two: the document that
 // each began with, where it ran, for how long, and how it ended.
-import './metrics.css'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Attempt, Field, Workload } from '../../api/types'
@@ -119,6 +118,7 @@ function Sides({ w, v, query, root }: { w: Workload; v: Workload; query: URLSear
       <div class="toolbar">
         {choose(0)}<span class="muted">{T.$and}</span>{choose(1)}
         <label class="pick"><input type="checkbox" checked={whole} onChange={(e) => setQuery({ all: e.currentTarget.checked ? 'yes' : null })} />{T.$alsoShowWhatIsEqual}</label>
+        {two && <Link class="button quiet" to={`compare?of=${w.id},${v.id}`}><span>{T.$compareWhatTheyReport}</span></Link>}
         {two && <Button kind="quiet" onClick={() => setQuery({ with: null, a: null, b: null })}>{phrase(T.$onlyName, { name: w.name })}</Button>}
         <div class="toolbar-end"><CopyAs of={() => ({
           cli: `muster diff ${said}${whole ? ' --all' : ''}${near && w.project !== 'default' ? ' --project ' + shell(w.project) : ''}`,

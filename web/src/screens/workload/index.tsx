@@ -1,4 +1,6 @@
 import './style.css'
+import './figures.css'
+import './metrics.css'
 import type { Workload } from '../../api/types'
 import { present } from '../../lib/clock'
 import { localTimes, plural } from '../../lib/format'
@@ -9,21 +11,23 @@ import { rowNamed, waits } from '../../live/store'
 import type { Screen, ScreenProps } from '../../screen'
 import { Button, Empty, Failure, Link, Loading, Page, Tabs } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
+import { lazy } from '../../lib/lazy'
 import { later } from '../../lib/later'
 import { Menu, type MenuItem } from '../../ui/overlay'
 import { ours, stateOf, Status, why } from '../../ui/status'
 import { acts, named, perform, pyNamed, python, refusal, said, seldom, type Act } from '../../work/acts'
 import { workloadURL } from '../../api/client'
-import { Diff } from './diff'
 import { Events } from './events'
 import { useWorkload } from './load'
 import { Logs } from './logs'
-import { Metrics } from './metrics'
 import { Overview } from './overview'
 import { Spec } from './spec'
 import { Tasks } from './tasks'
 import { Terminal } from './terminal'
 import { phrase, T } from '../../texts'
+
+const Diff = lazy(() => import('../../later').then((m) => m.Diff))
+const Metrics = lazy(() => import('../../later').then((m) => m.Metrics))
 
 const tabs = [
   { id: 'overview', title: T.$overview },
@@ -108,7 +112,7 @@ function Actions({ w }: { w: Workload }) {
   const service = w.kind === 'inference'
   return (
     <>
-      <Button icon={main.icon} refused={refusal(main, w)} onClick={() => void perform(main, [w])}>{main.label}</Button>
+      <Button icon={main.icon} class="labelled" refused={refusal(main, w)} onClick={() => void perform(main, [w])}>{main.label}</Button>
       <CopyAs of={() => ({
         cli: `muster describe ${named(w)}\nmuster logs -f ${named(w)}\n${said(main, [w]).cli}`,
         python: python(`w = client.workload(${pyNamed(w)})`, 'print(w.phase, w.exit_code)', 'print("".join(w.logs(tail=20)))'),

@@ -1,5 +1,4 @@
 // What the ranks of an attempt used, each by itself, and which of them does least.
-import './metrics.css'
 import { useMemo, useState } from 'preact/hooks'
 import { params, workloadURL } from '../../api/client'
 import type { Metrics as Measured, MetricSeries, Workload } from '../../api/types'
@@ -13,13 +12,20 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { Icon } from '../../ui/icons'
 import { figures, Key, Plot, Twin, type Line } from '../../ui/plot'
 import { named, pyNamed, python } from '../../work/acts'
+import { Heat } from './heat'
 import { moments, Shapes } from './marks'
 import { phrase, T } from '../../texts'
 
 const percent = (v: number): string => `${Math.round(v * 1000) / 10} %`
 
+const seconds = (v: number): string => (v < 1 ? `${figure(v * 1000)} ms` : `${figure(v)} s`)
+
 /** What is drawn, in this order. */
 const charts: { metric: string; title: string; format: (v: number, step?: number) => string; most?: number; binary?: boolean }[] = [
+  { metric: 'requests_per_second', title: T.$requestsPerSecond, format: figure },
+  { metric: 'request_errors_per_second', title: T.$failedRequestsPerSecond, format: figure },
+  { metric: 'request_median_seconds', title: T.$timeToAnswerMedian, format: seconds },
+  { metric: 'request_p95_seconds', title: T.$timeToAnswer95, format: seconds },
   { metric: 'gpu_utilization_ratio', title: T.$gpuUtilization, format: percent, most: 1 },
   { metric: 'gpu_memory_bytes', title: T.$gpuMemory, format: bytes, binary: true },
   { metric: 'cpu_cores', title: T.$cpuCores, format: figure },
@@ -36,7 +42,7 @@ const rankOf = (id: string): string => id.split('/')[0]!
 
 const lineOf = (s: MetricSeries, several: boolean): Line => ({
   id: `${s.task}/${s.device ?? ''}`,
-  name: `${s.role} ${s.task}${s.device && several ? phrase(T.$gpuMore, { more: s.deviceIndex ?? s.device }) : ''}`,
+  name: s.task === undefined ? T.$service : `${s.role} ${s.task}${s.device && several ? phrase(T.$gpuMore, { more: s.deviceIndex ?? s.device }) : ''}`,
   values: s.values as (number | null)[],
 })
 
@@ -53,7 +59,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
   const lines = useMemo(() => linesOf(m), [m])
   if (!attempt) return <Empty icon="chart" title={T.$noMeasurementsYet}><p>{T.$measurementsBeginWhenThe}</p></Empty>
   const slow = m?.slowest
-  const ranks = [...new Map((m?.series ?? []).map((s) => [String(s.task), `${s.role} ${s.task}`]))]
+  const ranks = [...new Map((m?.series ?? []).filter((s) => s.task !== undefined).map((s) => [String(s.task), `${s.role} ${s.task}`]))]
   const toggle = (id: string): void => show(shown.has(id) ? new Set([...shown].filter((x) => x !== id)) : new Set([...shown, id]))
   const from = ms(m?.from)
   const noted = moments(w).filter((x) => x.at >= from && x.at <= ms(m?.to))
@@ -85,6 +91,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
             <Shapes of={noted} />
           </div>
           <div class="metrics">
+            <Heat m={m} w={w} attempt={attempt.index} />
             {charts.filter((c) => lines.has(c.metric)).map((c) => {
               const all = lines.get(c.metric)!.map((l) => ({ ...l, strong: !!slow?.behind && rankOf(l.id) === String(slow.task) }))
               const chosen = new Set(all.filter((l) => shown.has(rankOf(l.id))).map((l) => l.id))
@@ -122,7 +129,7 @@ function linesOf(m: Measured | null): Map<string, Line[]> {
 /** Every rank with its last values, who does least at the top. */
 function Ranks({ m, w, attempt }: { m: Measured; w: Workload; attempt: number }) {
   const by = new Map<number, MetricSeries[]>()
-  for (const s of m.series) by.set(s.task ?? 0, [...(by.get(s.task ?? 0) ?? []), s])
+  for (const s of m.series) if (s.task !== undefined) by.set(s.task ?? 0, [...(by.get(s.task ?? 0) ?? []), s])
   const mean = (all: MetricSeries[], metric: string, f: (s: MetricSeries) => number | null | undefined): number | undefined => {
     const vs = all.filter((s) => s.metric === metric).map(f).filter((v): v is number => v !== undefined && v !== null)
     return vs.length > 0 ? vs.reduce((a, b) => a + b, 0) / vs.length : undefined

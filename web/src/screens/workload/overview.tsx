@@ -2,14 +2,18 @@ import type { FirstErrorResult, Why, Workload } from '../../api/types'
 import { workloadURL } from '../../api/client'
 import { now } from '../../lib/clock'
 import { exact, ms, span } from '../../lib/format'
+import { lazy } from '../../lib/lazy'
 import { workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
 import { rowNamed, waits } from '../../live/store'
 import { Age, Bar, Card, Facts, Link, sentence } from '../../ui/basics'
+import { refusal } from '../../work/acts'
 import { Gantt } from './gantt'
-import { Course } from './course'
+import { Lifeline } from './lifeline'
 import { Pending } from './pending'
 import { phrase, T } from '../../texts'
+
+const Figures = lazy(() => import('../../later').then((m) => m.Figures))
 
 export function Overview({ w }: { w: Workload }) {
   const { data: why } = useLive<Why>(w.phase === 'Queued' ? workloadURL(w.project, w.name) + '/why' : null, () => {
@@ -18,9 +22,11 @@ export function Overview({ w }: { w: Workload }) {
   }, 5000)
   return (
     <div class="overview">
+      <Lifeline w={w} />
       {w.pending && w.pending.reasons.length > 0 && <Pending w={w} why={why} />}
       <FirstError w={w} />
-      <Card title={T.$lifecycle} class="wide"><Course w={w} /></Card>
+      <MoreMemory w={w} />
+      {w.attempts.some((a) => a.startedAt) && <Figures w={w} />}
       <Card title={T.$attempts} class="wide"><Gantt w={w} why={why} /></Card>
       <Card title={T.$details}><General w={w} /></Card>
       <Card title={T.$requested}><Asked w={w} /></Card>
@@ -54,6 +60,21 @@ function FirstError({ w }: { w: Workload }) {
   )
 }
 
+/** Twice an amount of memory; empty: it is none that can be doubled. */
+export function twice(memory: unknown): string {
+  const [, n, unit] = /^(\d+(?:\.\d+)?)\s*([KMGTP]i?)?$/.exec(String(memory ?? '')) ?? []
+  return n ? String(Number(n) * 2) + (unit ?? '') : ''
+}
+
+/** What ended for want of memory is restarted with more of it from here. */
+function MoreMemory({ w }: { w: Workload }) {
+  const last = w.attempts[w.attempts.length - 1]
+  const more = twice((w.spec as Document | undefined)?.resources?.memory)
+  if (!w.endedAt || w.reason !== 'OutOfMemory' && last?.reason !== 'OutOfMemory' || !more || refusal({ id: 'revise' }, w)) return null
+  const at = encodeURIComponent(w.project) + '/' + encodeURIComponent(w.name)
+  return <p class="wide remedy"><Link class="button main" to={`submit?revise=${at}&with=${encodeURIComponent('--memory ' + more)}`}><span>{phrase(T.$restartWithMoreMemory, { more })}</span></Link> <span class="muted">{phrase(T.$itEndedForWantOfMemory, { memory: String((w.spec as Document).resources!.memory) })}</span></p>
+}
+
 function General({ w }: { w: Workload }) {
   const last = w.attempts[w.attempts.length - 1]
   // As muster describe tells it of each attempt: not what it waited between them, nor what was published after them.
@@ -69,7 +90,6 @@ function General({ w }: { w: Workload }) {
       [T.$gpuTime, w.gpuSeconds > 0 ? span(w.gpuSeconds * 1000) : null],
       [T.$exitCode, last?.exitCode],
       [T.$progress, w.progress ? <span class="progress"><Bar part={w.progress.step} whole={w.progress.total ?? 0} label={phrase(T.$stepStep2, { step: w.progress.step })} tone="running" />{phrase(T.$stepStepMore, { step: w.progress.step, more: w.progress.total ? phrase(T.$ofTotal, { total: w.progress.total }) : '' })}</span> : null],
-      ...Object.entries(w.progress?.metrics ?? {}).slice(0, 6).map(([k, v]): [string, string] => [k, String(Math.round(v * 1e4) / 1e4)]),
       [T.$checkpoint, w.checkpoint ? <>{phrase(T.$codeAgeAgo, { code: <code class="clip">{w.checkpoint.path}</code>, age: <Age at={w.checkpoint.at} /> })}</> : null],
       [T.$address, w.replicas?.url ? <a href={w.replicas.url} rel="noreferrer">{w.replicas.url}</a> : null],
       [T.$replicas, w.replicas ? phrase(T.$readyOfTotalReady, { ready: w.replicas.ready, total: w.replicas.wanted }) : null],

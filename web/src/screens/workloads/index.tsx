@@ -245,9 +245,10 @@ function Bulk({ rows }: { rows: Row[] }) {
         { label: some({ id: 'change', label: T.$priorityAndLimits }), icon: 'gear', refused: no({ id: 'change' }), run: () => later((l) => l.changeForm(fit({ id: 'change' }, rows))) },
         ...seldom.map((a) => ({ label: some(a), icon: a.icon, refused: no(a), run: () => void act(a) })),
       ]} />
-      <Button icon="columns" refused={rows.length === 2 ? undefined : T.$selectExactlyTwoToCompare} onClick={() => {
+      <Button icon="columns" refused={rows.length > 1 ? undefined : T.$selectTwoOrMoreToCompare} onClick={() => {
         const [a, b] = [...rows].sort((x, y) => x.number - y.number) as [Row, Row]
-        go(workloadPath(a.project, a.name, `diff&with=${encodeURIComponent(b.project)}/${encodeURIComponent(b.name)}`))
+        if (rows.length > 2) go('compare?of=' + rows.map((r) => r.id).join())
+        else go(workloadPath(a.project, a.name, `diff&with=${encodeURIComponent(b.project)}/${encodeURIComponent(b.name)}`))
       }}>{T.$compare2}</Button>
       <CopyAs of={() => said(acts.stop, rows)} />
       <Button kind="quiet" icon="close" aria-label={T.$clearSelection} onClick={() => (chosen.value = new Set())} />

@@ -161,7 +161,7 @@ function LogLine({ line, number, width, times, several, find, current, marked, l
         {number ? String(number).padStart(width, ' ') : <Icon name="link" size={12} />}
       </button>
       {several && <span class="log-rank" data-hue={line.ranks.length > 1 ? undefined : (line.task ?? 0) % 6} title={phrase(T.$taskChoice, { choice: who })}>{who}</span>}
-      {times && <time class="log-time" dateTime={line.at} title={`${exact(line.at)} · ${line.at.slice(0, 19)}Z`}>{logTime(line.at)}</time>}
+      {times && <time class="log-time" dateTime={line.at} title={exact(line.at)}>{logTime(line.at)}</time>}
       <span class="log-text">{(find && marks(line.text, find)) || spans(line.text).map((s, i) => (s.style ? <span key={i} class={s.style}>{s.text}</span> : s.text))}{' '}</span>
       {line.times > 1 && <button type="button" class="log-times" aria-label={phrase(T.$showAllTimesRepetitionsOf, { times: line.times })} title={T.$showAll} onClick={() => open(line.offset)}>×{line.times}</button>}
     </div>

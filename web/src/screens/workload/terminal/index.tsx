@@ -9,6 +9,7 @@ import { Button, Empty, Failure, sentence } from '../../../ui/basics'
 import { Icon } from '../../../ui/icons'
 import { copy } from '../../../ui/overlay'
 import { named } from '../../../work/acts'
+import { mayNotWork } from '../../../live/may'
 import { phrase, T } from '../../../texts'
 
 // The channels of a web socket, as package api has them.
@@ -35,6 +36,8 @@ export function Terminal({ w, query }: { w: Workload; query: URLSearchParams }) 
   useEffect(() => {
     if (begun === null && running.length > 0 && chosen !== undefined) setBegun(chosen)
   }, [running.length > 0])
+  const no = mayNotWork('exec', w)
+  if (no) return <Empty icon="code" title={T.$noTerminalHere}><p>{no}</p></Empty>
   if (task === undefined || (running.length === 0 && begun === null)) {
     return <Empty icon="code" title={T.$noTaskIsRunning}><p>{w.endedAt ? T.$theWorkloadHasEndedRestart : T.$aTerminalCanBeOpenedOnceA}</p></Empty>
   }
