@@ -31,7 +31,7 @@ func said(t *testing.T, d *spec.Document, rank string, env ...string) string {
 	}
 	argv := d.CommandOf(index)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "NODE_RANK="+rank, "RANK="+rank, "MASTER_ADDR=10.0.0.1", "MUSTER_TASK_ADDRESSES=10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4")
+	cmd.Env = append(os.Environ(), "NODE_RANK="+rank, "RANK="+rank, "MASTER_ADDR=10.0.0.1", "MUSTER_TASK_ADDRESSES=10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4", "TMPDIR="+t.TempDir())
 	for name, value := range d.EnvOf(index) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
