@@ -20,10 +20,21 @@ import (
 // Job is w in the scheduler's words, and whether it concerns the scheduler at
 // all: whether it holds or wants anything.
 func (e *State) Job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, bool) {
+	return e.job(w, tasks, waits(w, tasks))
+}
+
+// waits reports whether something of our own workload waits. Of a large array that
+// takes a look at each of its tasks, so that who puts it into indexes asks once.
+func waits(w *core.Workload, tasks map[int]*core.Task) bool {
+	return !w.Kind.Foreign() && workload.Waiting(w, tasks)
+}
+
+// job is Job of a workload of which that is known.
+func (e *State) job(w *core.Workload, tasks map[int]*core.Task, waits bool) (schedule.Job, bool) {
 	if w.Kind.Foreign() {
 		return e.externalJob(w, tasks)
 	}
-	wants := workload.Waiting(w, tasks) && !e.onUnknownNode(w, tasks) && !e.growsAt(w, tasks).After(e.Now)
+	wants := waits && !e.onUnknownNode(w, tasks) && !e.growsAt(w, tasks).After(e.Now)
 	if !wants && !w.Phase.Held() && workload.EarmarkOf(w) == nil {
 		return schedule.Job{}, false
 	}

@@ -130,11 +130,12 @@ func (e *State) Index(w *core.Workload, tasks map[int]*core.Task) {
 		}
 	}
 	e.comesUp(w)
-	if j, ok := e.Job(w, tasks); ok {
+	waits := waits(w, tasks)
+	if j, ok := e.job(w, tasks, waits); ok {
 		e.Sched.PutJob(j)
 		e.Expect(&j)
 	}
-	if e.Wants(w, tasks) {
+	if waits || w.Kind.Foreign() && e.Wants(w, tasks) {
 		e.Wanting[w.ID] = struct{}{}
 	}
 	if !w.WakeAt.IsZero() {

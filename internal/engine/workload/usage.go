@@ -29,7 +29,7 @@ func HoldsAny(w *core.Workload, tasks map[int]*core.Task) bool {
 // Holds reports whether t keeps its place: by phase, and for independent tasks
 // only until each has ended, since the next may use its place.
 func Holds(w *core.Workload, t *core.Task) bool {
-	return w.Phase.Held() && t.Node != "" && (t.State.Held() || !FreesEarly(w, t))
+	return t.Node != "" && (t.State.Held() || !FreesEarly(w, t)) && w.Phase.Held()
 }
 
 // FreesEarly reports whether the place of t is free as soon as it has ended:
