@@ -90,3 +90,24 @@ type JobStep struct {
 	EndedAt   *Time `json:"endedAt,omitempty" doc:"Absent where it goes on, or has ended with its script"`
 	ExitCode  int   `json:"exitCode,omitempty"`
 }
+
+// StepImageRequest asks for an image for steps of a batch script.
+type StepImageRequest struct {
+	Task  int    `json:"task" minimum:"0" doc:"Index of the task on whose machine it is needed"`
+	Image string `json:"image" minLength:"1" maxLength:"1024" doc:"Such as nvcr.io/nvidia/pytorch:24.10-py3"`
+}
+
+// StepImage is an image on the machine of a task.
+type StepImage struct {
+	Layers     []string    `json:"layers" doc:"Directories on the task's machine, lowest first"`
+	Env        []string    `json:"env,omitempty" doc:"NAME=value"`
+	Entrypoint []string    `json:"entrypoint,omitempty"`
+	Workdir    string      `json:"workdir,omitempty"`
+	Driver     []StepMount `json:"driver,omitempty" doc:"Files of the machine that programs for its GPUs need"`
+}
+
+// StepMount is a file or directory of the machine in a container.
+type StepMount struct {
+	Source string `json:"source"`
+	Target string `json:"target"`
+}

@@ -37,6 +37,8 @@ func helper(args []string) (code int, ok bool) {
 		return slurmtools.SbcastMain(args[1:]), true
 	case slurmtools.StepArg:
 		return slurmtools.StepMain(args[1:]), true
+	case slurmtools.HoldArg:
+		return slurmtools.HoldMain(args[1:]), true
 	case slurmtools.CancelArg:
 		return slurmtools.CancelMain(args[1:]), true
 	case slurmtools.SignalArg:

@@ -30,6 +30,7 @@ const (
 	SbcastArg   = "__slurm-sbcast"
 	StepArg     = "__slurm-step"
 	SignalArg   = "__slurm-signal"
+	HoldArg     = "__slurm-hold"
 	CancelArg   = spec.SlurmCancelArg
 )
 

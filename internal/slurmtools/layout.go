@@ -24,6 +24,7 @@ type options struct {
 	openMode, input, distribution     string
 	multi                             bool // argv is a file that says what each task runs
 	argv                              []string
+	container                         containerOptions
 }
 
 // srunShort are the options of srun of one letter beside those of sbatch.
@@ -163,8 +164,8 @@ func (o *options) set(name, value string) error {
 		return fmt.Errorf("--het-group: the nodes of a job are all alike here, so it has no such groups; submit a job for each")
 	case "pty":
 		o.pty = true
-	case "container-image":
-		return fmt.Errorf("--container-image of a step is not taken; write it for the whole script: #SBATCH --container-image")
+	default:
+		return o.container.set(name, value)
 	}
 	return nil
 }

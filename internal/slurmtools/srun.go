@@ -56,7 +56,10 @@ type step struct {
 	parts    map[int]part // what it holds, by node
 	roomFile string       // says so to other steps
 
-	programs [][]string // of --multi-prog, by rank
+	programs [][]string   // of --multi-prog, by rank
+	image    *stepImage   // of its containers; nil: it has none
+	boxes    map[int]made // by node
+	boxDir   string       // where those of the job are
 	input    *feed
 	mu       sync.Mutex
 	opened   map[string]bool // files of its output
@@ -117,6 +120,9 @@ func srun(args []string) (int, error) {
 	// Its pid may soon be another program's, which no signal is meant for.
 	defer func() { _ = os.Truncate(stepFile(dir, s.id), 0) }()
 	r := newRecord()
+	if err := s.findImage(r, dir); err != nil {
+		return 1, err
+	}
 	r.began(&s)
 	code, err := s.run()
 	if err != nil {
@@ -218,6 +224,7 @@ type program struct {
 	Local int               `json:"local"`
 	Of    []int             `json:"of,omitempty"`   // the step's, among the node's; nil: all
 	Path  string            `json:"path,omitempty"` // of the script, on the node that it runs on
+	Box   *inside           `json:"box,omitempty"`  // the container that it runs in
 }
 
 // of is the program of one rank.
@@ -259,12 +266,18 @@ func (s *step) of(r rank) program {
 	if err != nil || s.o.dir != "" {
 		dir = s.o.dir
 	}
+	if s.image != nil {
+		dir = "" // the image's, see contain
+	}
 	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
 	if s.o.multi {
 		p.Argv = s.programs[r.proc]
 	}
 	if r.at == 0 && s.bare == nil {
 		p.Path = os.Getenv("PATH")
+	}
+	if s.image != nil {
+		s.contain(&p, r)
 	}
 	return p
 }
@@ -279,6 +292,11 @@ func (s *step) run() (int, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s.input = newFeed(os.Stdin)
+	closeBoxes, err := s.openBoxes(ctx)
+	defer closeBoxes()
+	if err != nil {
+		return 1, err
+	}
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, handedOn...)
 	defer signal.Stop(signals)

@@ -46,9 +46,19 @@ func become(args []string) error {
 	if p.Path != "" {
 		_ = os.Setenv("PATH", p.Path)
 	}
+	if p.Box != nil {
+		if err := p.Box.environment(); err != nil {
+			return err
+		}
+	}
 	_ = os.Setenv("SLURM_TASK_PID", strconv.Itoa(os.Getpid()))
 	if err := p.devices(); err != nil {
 		return err
+	}
+	if p.Box != nil {
+		if err := p.Box.enter(); err != nil {
+			return err
+		}
 	}
 	if p.Dir != "" {
 		if err := os.Chdir(p.Dir); err != nil {

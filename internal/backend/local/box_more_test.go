@@ -12,9 +12,9 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
-	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/rootfs"
 )
 
 func TestBoxMountsAndFiles(t *testing.T) {

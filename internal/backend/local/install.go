@@ -17,8 +17,8 @@ import (
 
 	"github.com/musterhq/muster/internal/backend/local/container"
 	"github.com/musterhq/muster/internal/backend/local/proc"
-	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/oci"
+	"github.com/musterhq/muster/internal/rootfs"
 )
 
 // Installer runs the commands of image builds, each in a container of its own

@@ -30,6 +30,14 @@ type script struct {
 	doc  *spec.Document
 	opts map[string]*directive // the last of each name counts
 	jobs int                   // of an array whose jobs are workloads of their own; 0: there is one
+	// ofSteps are the lines that give a step a container of its own.
+	ofSteps []stepContainer
+}
+
+// stepContainer is a line of a script whose step has a container of its own.
+type stepContainer struct {
+	line         int
+	option, text string
 }
 
 // Submission is what a script is submitted with.
@@ -77,6 +85,7 @@ func readWith(r *source.Reader, text string, sub Submission) {
 	s.licenses()
 	s.deadline()
 	s.container()
+	s.stepContainers()
 	s.variables()
 	s.finish()
 	if len(r.Errors) > 0 {
@@ -138,8 +147,7 @@ func (s *script) scan(body string) {
 			commands = line
 		}
 		if option := ofAStep(trimmed); option != "" && strings.Contains(body, "srun") {
-			s.r.Refuse(line, option, trimmed, "is of a step: here a whole script runs in a container, and its steps with it", "write it for the script, with its mounts: #SBATCH --container-image="+stepImage(trimmed))
-			return
+			s.ofSteps = append(s.ofSteps, stepContainer{line, option, trimmed})
 		}
 		if words := strings.Fields(trimmed); len(words) > 1 && words[0] == "module" {
 			s.r.Note(source.Note{Line: line, Field: "module", Value: trimmed, Fate: source.Kept, To: "command", Reason: "modules must be there on the nodes"})
@@ -162,14 +170,16 @@ func ofAStep(line string) string {
 	return ""
 }
 
-// stepImage is the image that a line of a script names.
-func stepImage(line string) string {
-	_, rest, _ := strings.Cut(line, "--container-image")
-	words := strings.Fields(strings.TrimLeft(rest, "= "))
-	if len(words) == 0 {
-		return "IMAGE"
+// stepContainers tells of steps with containers of their own: the script runs outside
+// of them, as with pyxis. One that runs in a container itself cannot make others.
+func (s *script) stepContainers() {
+	for _, c := range s.ofSteps {
+		if s.doc.Image != "" {
+			s.r.Refuse(c.line, c.option, c.text, "is of a step, and the whole script runs in a container, in which there is no other", "leave out one of the two: of the step, which then runs in the script's, or of the script")
+			return
+		}
+		s.r.Note(source.Note{Line: c.line, Field: c.option, Value: c.text, Fate: source.Kept, To: "command", Reason: "the step runs in a container of its own, which its task makes: on a machine whose server is root, and not in a cluster"})
 	}
-	return strings.Trim(words[0], `"'`)
 }
 
 // words reads options as sbatch takes them.

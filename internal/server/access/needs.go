@@ -37,7 +37,7 @@ func Needs() map[string]Need {
 
 		// Tasks, of their own workload.
 		"GET /v1/self": task, "POST /v1/self/report": task, "POST /v1/self/checkpoint": task, "PATCH /v1/self/metadata": task,
-		"POST /v1/self/steps": task, "PATCH /v1/self/steps": task,
+		"POST /v1/self/steps": task, "PATCH /v1/self/steps": task, "POST /v1/self/steps/image": task,
 
 		// Workloads.
 		"GET " + project + "workloads":                 inProject(rbac.Read, rbac.Workloads),

@@ -71,6 +71,19 @@ func (s *routes) selfRoutes() {
 	}, func(ctx context.Context, in *struct{ Body api.JobStepEnd }) (*struct{}, error) {
 		return s.step(ctx, in.Body.Task, submission.StepReport{Ended: true, Step: core.JobStep{ID: in.Body.ID, ExitCode: in.Body.ExitCode}})
 	})
+	huma.Register(s.api, huma.Operation{
+		OperationID: "pull-step-image", Method: http.MethodPost, Path: access.SelfPath + "/steps/image", Summary: "Have an image on the machine of the task that asks, for a container of a step", Tags: tags,
+	}, func(ctx context.Context, in *struct{ Body api.StepImageRequest }) (*stepImageOutput, error) {
+		c, w, err := s.itself(ctx)
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		out, err := stepImage(ctx, s.Store, s.Control, w, c.Attempt, in.Body)
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return out, nil
+	})
 	huma.Register(s.api, request.Matched(huma.Operation{
 		OperationID: "change-metadata", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}/metadata", Tags: []string{"workloads"},
 		Summary: "Merge into the metadata of a workload; null takes a key away",

@@ -84,3 +84,24 @@ func Inject(spec *specs.Spec, dirs, names []string) error {
 	_, err = cache.InjectDevices(spec, names...)
 	return err
 }
+
+// DriverFiles are the files of the machine that CDI descriptions give to containers
+// with the assignment's GPUs: the driver's libraries and programs. Device nodes are
+// not among them.
+func DriverFiles(a backend.Assignment, dirs []string) ([]backend.Mount, error) {
+	names, _, _ := ForContainer(a, dirs)
+	if len(names) == 0 {
+		return nil, nil
+	}
+	spec := &specs.Spec{Process: &specs.Process{}, Linux: &specs.Linux{}}
+	if err := Inject(spec, dirs, names); err != nil {
+		return nil, fmt.Errorf("the driver's files cannot be given to a container: %w", err)
+	}
+	var files []backend.Mount
+	for _, m := range spec.Mounts {
+		if m.Type == "" || m.Type == "bind" {
+			files = append(files, backend.Mount{Source: m.Source, Target: m.Destination, ReadOnly: true})
+		}
+	}
+	return files, nil
+}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/container"
-	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/core/osuser"
+	"github.com/musterhq/muster/internal/rootfs"
 )
 
 // mountsDir is below the directory of a container: where what its account has named

@@ -17,9 +17,9 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/proc"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
-	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/rootfs"
 )
 
 // launchContainer starts a container. The engine makes it and leaves; its first

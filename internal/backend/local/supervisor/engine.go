@@ -16,7 +16,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend/local/container"
 	"github.com/musterhq/muster/internal/backend/local/protocol"
-	"github.com/musterhq/muster/internal/backend/local/rootfs"
+	"github.com/musterhq/muster/internal/rootfs"
 )
 
 // The parts of a container in its task's directory:

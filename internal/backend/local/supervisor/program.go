@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/local/container"
-	"github.com/musterhq/muster/internal/backend/local/rootfs"
+	"github.com/musterhq/muster/internal/rootfs"
 )
 
 // checkOwn finds out whether this server's own program runs in an image that it is

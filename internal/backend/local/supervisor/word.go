@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/musterhq/muster/internal/backend/local/proc"
-	"github.com/musterhq/muster/internal/backend/local/rootfs"
 	"github.com/musterhq/muster/internal/backend/local/taskdir"
+	"github.com/musterhq/muster/internal/rootfs"
 )
 
 // isCommand reports whether the first process of a container is its command: that

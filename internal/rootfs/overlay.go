@@ -26,6 +26,31 @@ import (
 // namespace and is all that keeps it alive: there is no mount to be cleaned
 // up, whoever dies.
 func Mounted(layers []string, dir string, fn func(root int) error) error {
+	return InNamespace(func() error {
+		root, err := Mount(layers, dir)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = unix.Close(root) }()
+		return fn(root)
+	})
+}
+
+// Mount mounts a file tree as Mounted does, in the namespace that the calling thread is
+// in, and opens it.
+func Mount(layers []string, dir string) (root int, err error) {
+	target := filepath.Join(dir, RootDir)
+	if err := mountOverlay(layers, filepath.Join(dir, UpperDir), filepath.Join(dir, WorkDir), target); err != nil {
+		return -1, fmt.Errorf("mount the image: %w", err)
+	}
+	if root, err = unix.Open(target, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return -1, fmt.Errorf("open the mounted image: %w", err)
+	}
+	return root, nil
+}
+
+// InNamespace calls fn on a thread with a mount namespace of its own.
+func InNamespace(fn func() error) error {
 	done := make(chan error)
 	go onOtherThread(done, func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -35,16 +60,7 @@ func Mounted(layers []string, dir string, fn func(root int) error) error {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 			return fmt.Errorf("make the mount namespace private: %w", err)
 		}
-		target := filepath.Join(dir, RootDir)
-		if err := mountOverlay(layers, filepath.Join(dir, UpperDir), filepath.Join(dir, WorkDir), target); err != nil {
-			return fmt.Errorf("mount the image: %w", err)
-		}
-		root, err := unix.Open(target, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return fmt.Errorf("open the mounted image: %w", err)
-		}
-		defer func() { _ = unix.Close(root) }()
-		return fn(root)
+		return fn()
 	})
 	return <-done
 }
