@@ -137,6 +137,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
+	if r.Method == http.MethodHead {
+		ctx, end := context.WithCancel(r.Context())
+		defer end()
+		w, r = &headOnly{w, end}, r.WithContext(ctx)
+	}
 	s.mux.ServeHTTP(w, r)
 }
 
