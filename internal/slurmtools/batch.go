@@ -92,6 +92,12 @@ func batch(args []string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("its output has no place: %w; make the directory, or write another --output", err)
 	}
+	closeInput, err := inputFile(cmd)
+	if err != nil { // as Slurm says it, which then runs nothing
+		_, werr := fmt.Fprintf(cmd.Stderr, "slurmstepd-%s: error: Could not open stdin file %v\n", os.Getenv("SLURMD_NODENAME"), err)
+		return 1, werr
+	}
+	defer closeInput()
 	cmd.WaitDelay = time.Second // for pipes that something in the background keeps open
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)

@@ -2,9 +2,14 @@ package slurmtools
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -103,4 +108,23 @@ func fileOf(in io.Reader) (io.Reader, error) {
 		_ = w.Close()
 	}()
 	return r, nil
+}
+
+// inputFile has a script read the file of sbatch --input, if there is one.
+func inputFile(cmd *exec.Cmd) (closeIt func(), err error) {
+	name := expandPattern(os.Getenv("MUSTER_SLURM_INPUT"), nil)
+	if name == "" {
+		return func() {}, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			reason := p.Err.Error()
+			err = fmt.Errorf("%s: %s", name, strings.ToUpper(reason[:1])+reason[1:])
+		}
+		return nil, err
+	}
+	cmd.Stdin = f
+	return func() { _ = f.Close() }, nil
 }

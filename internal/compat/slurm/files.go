@@ -3,6 +3,7 @@ package slurm
 import (
 	"cmp"
 	"maps"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -55,6 +56,20 @@ func (r *row) outputs() (stdout, stderr string) {
 	if d.Slurm == nil || d.Slurm.Output == "" && d.Slurm.Error == "" {
 		return "(null)", "(null)"
 	}
+	return r.file(d, cmp.Or(d.Slurm.Output, d.Slurm.Error)), r.file(d, cmp.Or(d.Slurm.Error, d.Slurm.Output))
+}
+
+// input is the file that a job's script reads.
+func (r *row) input() string {
+	d := cli.Document(r.w)
+	if d.Slurm == nil || d.Slurm.Input == "" {
+		return os.DevNull
+	}
+	return r.file(d, d.Slurm.Input)
+}
+
+// file is the name that a pattern of a job's file makes.
+func (r *row) file(d *spec.Document, pattern string) string {
 	host, _ := r.value('B')
 	job := strconv.FormatInt(r.w.Number, 10)
 	values := map[byte]string{'j': job, 'J': job, 'A': job, 'a': "4294967294", 'x': terms.Name(r.w), 'N': host, 'n': "0", 't': "0", 'u': r.w.User, 's': "batch", '%': "%"}
@@ -64,13 +79,9 @@ func (r *row) outputs() (stdout, stderr string) {
 			values['a'] = task
 		}
 	}
-	full := func(pattern string) string {
-		name := slurm.FileName(pattern, values)
-		if d.Workdir != "" && !filepath.IsAbs(name) {
-			name = filepath.Join(d.Workdir, name)
-		}
-		return name
+	name := slurm.FileName(pattern, values)
+	if d.Workdir != "" && !filepath.IsAbs(name) {
+		name = filepath.Join(d.Workdir, name)
 	}
-	stdout = full(cmp.Or(d.Slurm.Output, d.Slurm.Error))
-	return stdout, full(cmp.Or(d.Slurm.Error, d.Slurm.Output))
+	return name
 }

@@ -235,7 +235,7 @@ func jobRecord(r *row) [][]string {
 		{"Command=" + commandOf(d)},
 		{"WorkDir=" + d.Workdir},
 		{"StdErr=" + stderr},
-		{"StdIn=/dev/null"},
+		{"StdIn=" + r.input()},
 		{"StdOut=" + stdout},
 		{"Comment=" + cmp.Or(d.Annotations["comment"], "(null)"), "Id=" + w.ID},
 	}

@@ -53,6 +53,7 @@ func toSbatch(doc *spec.Document, over string) ([]byte, codec.Errors) {
 		directive("account", doc.Slurm.Account)
 		directive("output", doc.Slurm.Output)
 		directive("error", doc.Slurm.Error)
+		directive("input", doc.Slurm.Input)
 		directive("open-mode", doc.Slurm.OpenMode)
 		directive("export", doc.Slurm.Export)
 		directive("signal", doc.Slurm.Signal)

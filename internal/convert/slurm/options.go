@@ -87,7 +87,7 @@ var dropped = source.Reasons{
 	"time-min": "the time is not shortened to fit",
 	"clusters": "write clusters", "cluster-constraint": "write clusters", "nice": "write priority", "wckey": "there are no such keys",
 	"bb": "there are no burst buffers", "bbf": "there are no burst buffers", "tmp": "disk is neither counted nor limited", "switches": "write topology",
-	"input": "the script reads nothing; use a file", "uid": "it runs as its user", "gid": "it runs as its user", "network": "there are no network rules", "export-file": "write env",
+	"uid": "it runs as its user", "gid": "it runs as its user", "network": "there are no network rules", "export-file": "write env",
 	"container-save": "containers go with their tasks", "container-mount-home": "write volumes", "container-entrypoint": "the script runs, not the image's own command", "container-env": "the script's own variables count",
 	"container": "write image", "batch": "write nodeSelector", "prefer": "write nodeSelector", "nodefile": "write nodeAffinity", "extra": "nodes have no such words; write nodeSelector", "tres-bind": "each node's GPUs are all its own", "mincpus": "write resources.cpu",
 	"gpus-per-socket": "sockets are not known",

@@ -339,7 +339,7 @@ func (s *script) general() {
 	for _, file := range []struct {
 		name string
 		to   *string
-	}{{"output", &s.doc.Slurm.Output}, {"error", &s.doc.Slurm.Error}} {
+	}{{"output", &s.doc.Slurm.Output}, {"error", &s.doc.Slurm.Error}, {"input", &s.doc.Slurm.Input}} {
 		if d := s.consume(file.name); d != nil {
 			*file.to = d.value
 			s.translated(d, "slurm."+file.name)

@@ -29,6 +29,7 @@ type Slurm struct {
 	Account      string            `json:"account,omitempty" doc:"SLURM_JOB_ACCOUNT." example:"vision"`
 	Output       string            `json:"output,omitempty" doc:"File below the working directory that the script's output also goes to, with the patterns of sbatch: %j, %A, %a, %x, %N, %u." example:"logs/%x-%j.out"`
 	Error        string            `json:"error,omitempty" doc:"The same for what it writes to standard error. By default as output." example:"logs/%x-%j.err"`
+	Input        string            `json:"input,omitempty" doc:"File below the working directory that the script reads as its standard input, with the same patterns. By default it reads nothing." example:"params-%a.txt"`
 	Export       string            `json:"export,omitempty" doc:"Which of the submitter's variables its tasks have, as sbatch --export says it: ALL, NONE, NIL, or names and NAME=VALUE with commas between. By default ALL." example:"ALL,SEED=1"`
 	Variables    map[string]string `json:"variables,omitempty" doc:"Variables that say what was asked for, such as SLURM_MEM_PER_CPU and SLURM_HINT. An import fills them in." form:"variable"`
 	Environment  string            `json:"environment,omitempty" doc:"The submitter's variables, packed. Submitting fills it in, as export says, and the server never shows it."`

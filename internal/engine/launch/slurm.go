@@ -95,7 +95,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 		optional(r.Memory.Units()>>20, "SLURM_MEM_PER_NODE")
 	}
 	optional(int64(r.GPU.Devices()), "SLURM_GPUS_ON_NODE") // SLURM_GPUS and its like are there where options say them
-	for name, v := range map[string]string{"SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export, "MUSTER_SLURM_OPEN_MODE": s.OpenMode} {
+	for name, v := range map[string]string{"SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_INPUT": s.Input, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export, "MUSTER_SLURM_OPEN_MODE": s.OpenMode} {
 		if v != "" {
 			set(v, name)
 		}
