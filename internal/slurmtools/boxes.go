@@ -93,11 +93,11 @@ func (s *step) openBox(ctx context.Context, r rank, h box) (m made, end func(), 
 	if rerr != nil {
 		_ = stop.Close()
 		wg.Wait()
-		said := strings.TrimSpace(errs.String())
-		if said == "" {
-			said = rerr.Error()
+		text := strings.TrimSpace(errs.String())
+		if text == "" {
+			text = rerr.Error()
 		}
-		return m, end, errors.New(said)
+		return m, end, errors.New(text)
 	}
 	return m, end, json.Unmarshal([]byte(line), &m)
 }

@@ -50,8 +50,13 @@ then muster apply -f.`,
 			if errors.As(err, &p) {
 				return err
 			}
-			return &session.Failure{Code: session.ExitUsage, File: strings.Join(args, ", "), Problem: &api.Problem{
-				Title: "Wrong file", Code: "invalid", Detail: err.Error(), Hint: "give it what sacctmgr dump CLUSTER file=FILE writes, and slurm.conf",
+			files := strings.Join(args, ", ")
+			var unknown *slurmsite.UnknownFileError
+			if errors.As(err, &unknown) {
+				files = args[unknown.Index]
+			}
+			return &session.Failure{Code: session.ExitUsage, File: files, Problem: &api.Problem{
+				Title: "Wrong file", Code: "invalid", Detail: fmt.Sprintf("%s: %v", files, err), Hint: "give it what sacctmgr dump CLUSTER file=FILE writes, and slurm.conf",
 			}}
 		},
 	}

@@ -42,6 +42,16 @@ type Note struct {
 // String is the note for people.
 func (n Note) String() string { return n.What + ": " + n.Why }
 
+// UnknownFileError is of a file that is of neither kind.
+type UnknownFileError struct {
+	Index int // of those that were given, from 0
+}
+
+// Error implements error.
+func (e *UnknownFileError) Error() string {
+	return "it is neither what sacctmgr dump writes (Cluster - 'NAME':…) nor a slurm.conf with partitions (PartitionName=…)"
+}
+
 // Read reads files of either kind, in any order.
 func Read(files ...string) (Site, error) {
 	var s Site
@@ -56,7 +66,7 @@ func Read(files ...string) (Site, error) {
 				return s, err
 			}
 		default:
-			return s, fmt.Errorf("file %d is neither what sacctmgr dump writes (Cluster - 'NAME':…) nor a slurm.conf with partitions (PartitionName=…)", i+1)
+			return s, &UnknownFileError{i}
 		}
 	}
 	if len(s.Records) == 0 {
