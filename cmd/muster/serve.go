@@ -136,7 +136,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	hands := operations.New(operations.Config{
 		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
 		Credentials: keys.credentials, BuildLogs: filepath.Join(o.DataDir, "builds"), Models: models, Installer: images.installer(),
-		HTTP: guarded(guard),
+		HTTP: guarded(guard), Carry: guard.Transport, Secret: keys.named,
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, meter := openMeasured(o, log), telemetry.NewMeter()

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/osuser"
 	engineaccess "github.com/musterhq/muster/internal/engine/access"
+	"github.com/musterhq/muster/internal/engine/review"
 	"github.com/musterhq/muster/internal/reported"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/curves"
@@ -30,6 +31,7 @@ import (
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
+	"github.com/musterhq/muster/internal/server/reviews"
 	"github.com/musterhq/muster/internal/server/rights"
 	"github.com/musterhq/muster/internal/server/schedules"
 	"github.com/musterhq/muster/internal/server/usage"
@@ -182,6 +184,10 @@ func (s *Server) rules() access.Rules {
 		End: func(ctx context.Context, token string) error {
 			return s.Control.Apply(ctx, engineaccess.RevokeToken(token))
 		},
+		Delegated: func(ctx context.Context, name string, project core.ProjectID) bool {
+			yes, err := control.Do(ctx, s.Control, review.Delegated(name, project))
+			return err == nil && yes
+		},
 	}
 }
 
@@ -202,6 +208,7 @@ func (s *Server) routes() {
 	s.pages()
 	s.utilRoutes()
 	organisation.Register(s.Reader, s.api)
+	reviews.Register(s.Reader, s.api)
 	s.secretRoutes()
 	s.notificationRoutes()
 	usage.Register(s.Reader, s.api)

@@ -61,6 +61,9 @@ type Rules struct {
 	// Enter lets somebody in whom an identity provider has proven, End ends their session.
 	Enter func(context.Context, use.SignIn) (core.Token, error)
 	End   func(ctx context.Context, token string) error
+	// Delegated says whether somebody decides checks in a project in another's place; nil:
+	// nobody does.
+	Delegated func(ctx context.Context, name string, project core.ProjectID) bool
 }
 
 // Config is what a Guard needs.
