@@ -378,7 +378,7 @@ func newCheckTest(s *session.Session) *cobra.Command {
 			return err
 		}
 		if shown, err := s.Brief(t, name); !shown {
-			trialSaid(s, name, t)
+			printTrial(s, name, t)
 		} else if err != nil {
 			return err
 		}
@@ -391,8 +391,8 @@ func newCheckTest(s *session.Session) *cobra.Command {
 	return cmd
 }
 
-// trialSaid says what became of the trial of a check.
-func trialSaid(s *session.Session, name string, t *api.CheckTrial) {
+// printTrial prints what became of the trial of a check.
+func printTrial(s *session.Session, name string, t *api.CheckTrial) {
 	if !t.Applies {
 		s.Say("check %s is not about this workload", name)
 	}

@@ -291,16 +291,16 @@ func (r *Rule) Ask(c *core.CheckState) {
 	}
 }
 
-// saidLong bounds, in characters, what a program or a person says of a check.
-const saidLong = 500
+// textLong bounds, in characters, what a program or a person says of a check.
+const textLong = 500
 
 // Plain is what somebody else has said, as people are shown it: without what moves the
 // cursor of a terminal or hides text, and not long.
 func Plain(text string) string {
-	out := make([]rune, 0, min(len(text), saidLong))
+	out := make([]rune, 0, min(len(text), textLong))
 	for _, c := range strings.ToValidUTF8(text, "\uFFFD") {
 		switch {
-		case len(out) == saidLong:
+		case len(out) == textLong:
 			return strings.TrimSpace(string(out)) + "…"
 		case c == '\n' || c == '\t':
 			out = append(out, ' ')

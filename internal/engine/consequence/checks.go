@@ -131,21 +131,21 @@ func answered(tx *draft.Tx, w *core.Workload, c *core.CheckState) {
 	if c.Verdict == core.CheckRejected {
 		result = core.AuditRefused
 	}
-	said := string(c.Verdict)
+	text := string(c.Verdict)
 	if c.Message != "" {
-		said += ": " + c.Message
+		text += ": " + c.Message
 	}
-	RecordAnswer(tx, w, c, result, said)
+	RecordAnswer(tx, w, c, result, text)
 }
 
 // RecordAnswer writes to the audit log what came of a question to a program.
-func RecordAnswer(tx *draft.Tx, w *core.Workload, c *core.CheckState, result core.AuditResult, said string) {
+func RecordAnswer(tx *draft.Tx, w *core.Workload, c *core.CheckState, result core.AuditResult, text string) {
 	if !tx.Rights().Control().Audited() {
 		return
 	}
 	tx.Audit(core.AuditEntry{
 		Actor: "check:" + c.Name, Action: "check", Verb: rbac.Approve, Noun: rbac.NounOf(w.Kind),
-		Object: fmt.Sprintf("%s/%s %s", w.Project, w.Name, w.ID), Result: result, Message: said,
+		Object: fmt.Sprintf("%s/%s %s", w.Project, w.Name, w.ID), Result: result, Message: text,
 	})
 }
 
