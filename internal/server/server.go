@@ -76,6 +76,8 @@ type Config struct {
 	Reported *reported.Store
 	// SSO is by whom people sign in; nil: by tokens alone.
 	SSO *access.SSO
+	// Cluster says whose a token of a Kubernetes cluster is; nil: these let nobody in.
+	Cluster access.TokenReview
 }
 
 // Server serves the API.
@@ -107,7 +109,7 @@ func New(c Config) *Server {
 	}
 	s.guard = access.New(access.Config{
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
-		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO,
+		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO, Cluster: c.Cluster,
 	})
 	s.mux = s.guard.NewMux()
 	s.metrics = newMetrics(s)

@@ -187,7 +187,7 @@ func (p *Policy) Known(name string) (Caller, bool) {
 	u, ok := p.users[name]
 	c := Caller{Name: u.Name, Kind: u.Kind, Groups: u.Groups}
 	if a := u.Account; a != nil && len(a.Groups) > 0 {
-		c.Groups = slices.Concat(u.Groups, slices.DeleteFunc(slices.Clone(a.Groups), func(g string) bool { return g == MachineGroup }))
+		c.Groups = slices.Concat(u.Groups, slices.DeleteFunc(slices.Clone(a.Groups), func(g string) bool { return g == MachineGroup || OfCluster(g) }))
 	}
 	return c, ok && !u.Disabled
 }

@@ -45,6 +45,7 @@ type Guard struct {
 	uses     uses
 	accounts osuser.Accounts // nil: tasks do not run as who submits them
 	sso      *sso            // nil: nobody signs in by an identity provider
+	cluster  serviceAccounts
 }
 
 // Rules are what access control asks of the control plane; without Rights there is
@@ -80,12 +81,14 @@ type Config struct {
 	Rules      Rules
 	Accounts   osuser.Accounts // of the machine, where tasks run as who submits them; nil: they do not
 	SSO        *SSO            // nil: nobody signs in by an identity provider
+	Cluster    TokenReview     // of service accounts of a cluster; nil: they do not come in by it
 }
 
 // New returns a guard.
 func New(c Config) *Guard {
 	g := &Guard{version: c.Version, token: c.Token, tasks: c.TaskSocket, mac: c.MAC, address: c.Address, hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
 		clock: c.Clock, log: c.Log, rules: c.Rules, uid: os.Geteuid(), accounts: c.Accounts}
+	g.cluster.review = c.Cluster
 	g.sessions = newSessions(c.MAC, c.Token, c.Clock, newLoggedOut(c.LoggedOut, c.Log, c.Clock))
 	if c.SSO != nil && c.MAC != nil {
 		g.sso = newSSO(*c.SSO, c.MAC, c.Clock)
