@@ -2483,6 +2483,29 @@ export interface Status {
   status: string
 }
 
+export interface StepImage {
+  /** Files of the machine that programs for its GPUs need */
+  driver?: StepMount[]
+  entrypoint?: string[]
+  /** NAME=value */
+  env?: string[]
+  /** Directories on the task's machine, lowest first */
+  layers: string[] | null
+  workdir?: string
+}
+
+export interface StepImageRequest {
+  /** Such as nvcr.io/nvidia/pytorch:24.10-py3 */
+  image: string
+  /** Index of the task on whose machine it is needed */
+  task: number
+}
+
+export interface StepMount {
+  source: string
+  target: string
+}
+
 export interface StopOptions {
   /** Instead of the workload's own, like 5s */
   gracePeriod?: string
