@@ -80,7 +80,7 @@ type Workload struct {
 // Check is one admission check.
 type Check struct {
 	Name     string   `json:"name"`
-	Type     string   `json:"type" enum:"approval,webhook,budget,workload,time"`
+	Type     string   `json:"type" enum:"approval,webhook,image,budget,workload,time"`
 	When     string   `json:"when" enum:"queue,reservation"`
 	Verdict  string   `json:"verdict" enum:"waiting,asked,approved,rejected"`
 	Message  string   `json:"message,omitempty"`
@@ -89,7 +89,15 @@ type Check struct {
 	Users    []string `json:"users,omitempty" doc:"Who may approve; empty: everyone"`
 	Tries    int      `json:"tries,omitempty" doc:"Questions that brought no decision"`
 	AskAt    *Time    `json:"askAt,omitempty" doc:"When it is asked again"`
-	Deadline *Time    `json:"deadline,omitempty" doc:"Rejected by then"`
+	Deadline *Time    `json:"deadline,omitempty" doc:"Rejected by then, or asked anew"`
+
+	Scope        string   `json:"scope,omitempty" doc:"Whose check it is: of a project, a department or '-', the system; empty: the document's own, or one of its project's rules"`
+	Need         int      `json:"need,omitempty" doc:"How many people have to approve"`
+	Role         string   `json:"role,omitempty" doc:"Who has it may approve, beside users"`
+	NotSubmitter bool     `json:"notSubmitter,omitempty" doc:"Not who has submitted it"`
+	Votes        []Vote   `json:"votes,omitempty" doc:"Who has approved so far"`
+	Images       []string `json:"images,omitempty" doc:"Images to be looked at"`
+	Again        bool     `json:"again,omitempty" doc:"It is asked anew at its deadline, and not rejected"`
 }
 
 // Replicas are those of an inference workload.

@@ -51,6 +51,8 @@ type Client struct {
 	Nodes         NodeService
 	Licenses      LicenseService
 	Policies      PolicyService
+	Checks        CheckService
+	Approvals     ApprovalService
 	Reservations  ReservationService
 	Schedules     ScheduleService
 	Secrets       SecretService
@@ -98,6 +100,7 @@ func New(o Options) (*Client, error) {
 	c.Projects, c.Departments = c.Of(Projects), c.Of(Departments)
 	c.Pools, c.Nodes, c.Licenses, c.Reservations = PoolService{c}, NodeService{c}, LicenseService{c}, ReservationService{c}
 	c.Policies = PolicyService{c}
+	c.Checks, c.Approvals = CheckService{c}, ApprovalService{c}
 	c.Schedules = ScheduleService{c}
 	c.Secrets, c.Templates, c.Notifications, c.Access = SecretService{c}, TemplateService{c}, NotificationService{c}, AccessService{c}
 	return c, nil

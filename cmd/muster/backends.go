@@ -15,10 +15,12 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube"
 	"github.com/musterhq/muster/internal/backend/kube/cluster"
+	"github.com/musterhq/muster/internal/backend/kube/tokenreview"
 	"github.com/musterhq/muster/internal/backend/local"
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/operator"
+	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -95,8 +97,11 @@ func (p *backends) open(o cli.ServerOptions, images *images, as *local.AsSubmitt
 }
 
 func (p *backends) add(o cli.ServerOptions, name, prefix string, config *rest.Config, latest func() *rest.Config, logs string, log *slog.Logger) error {
+	if levels := []string{"", "privileged", "baseline", "restricted"}; !slices.Contains(levels, o.KubePodSecurity) {
+		return precondition(fmt.Sprintf("--kube-pod-security %q is no Pod Security Standard", o.KubePodSecurity), "write one of "+strings.Join(levels[1:], ", "))
+	}
 	k, err := kube.Open(cluster.Options{
-		Name: name, Prefix: prefix, Config: config, Latest: latest, Namespaces: o.KubeNamespaces, Program: o.KubeProgram,
+		Name: name, Prefix: prefix, Config: config, Latest: latest, Namespaces: o.KubeNamespaces, PodSecurity: o.KubePodSecurity, Program: o.KubeProgram,
 		RuntimeClass: o.KubeRuntime, ReservationImage: o.KubeReservation, LogDir: filepath.Join(logs, name), Log: log,
 		Installation: p.installation, Seasoned: p.seasoned, TakeOver: slices.Contains(o.TakeOver, name), Register: &p.register,
 	})
@@ -125,6 +130,21 @@ func (p *backends) operator(o cli.ServerOptions, address string, log *slog.Logge
 		defer c.Close()
 		p.kubes[0].WhileDriving(ctx, f.Run)
 	}, nil
+}
+
+// tokenReview asks the first cluster whose tokens are; nil: nobody wants to know.
+func (p *backends) tokenReview(o cli.ServerOptions) (access.TokenReview, error) {
+	switch {
+	case o.KubeTokenAudience == "":
+		return nil, nil
+	case len(p.kubes) == 0:
+		return nil, precondition("--kube-token-audience is for a server that drives a cluster, and this one drives none", "leave it out, or name a cluster with --backend kube or --cluster")
+	}
+	r, err := tokenreview.New(p.kubes[0].config, o.KubeTokenAudience)
+	if err != nil {
+		return nil, err
+	}
+	return r.Review, nil
 }
 
 // retire ends helpers that have no reason to stay.

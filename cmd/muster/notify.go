@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -63,6 +64,20 @@ func mailOf(o cli.ServerOptions) (notify.Mail, error) {
 // notifier sends what ctl has to tell.
 func notifier(ctl *control.Control, guard *outward.Guard, keys *keyring, mail notify.Mail, woken bell, source string, log *slog.Logger) *notify.Sender {
 	return notify.New(notify.Config{Outbox: ctl.Deliveries(), Log: log, Clock: time.Now, Open: keys.Value, Mail: mail, Woken: woken, Source: source, Carry: guard.Transport})
+}
+
+// named is the value of a user's secret of type env or mounted.
+func (k *keyring) named(ctx context.Context, id core.SecretID) (string, error) {
+	all, err := k.store.Secrets(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range all {
+		if s.User == id.User && s.Name == id.Name {
+			return k.Value(s)
+		}
+	}
+	return "", errors.New("it is there no more")
 }
 
 // bell is rung by the control plane where it has something to send.

@@ -131,12 +131,16 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
+	review, err := where.tokenReview(o)
+	if err != nil {
+		return err
+	}
 	started, post := time.Now(), make(bell, 1)
 	models := filepath.Join(o.DataDir, "models")
 	hands := operations.New(operations.Config{
 		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
 		Credentials: keys.credentials, BuildLogs: filepath.Join(o.DataDir, "builds"), Models: models, Installer: images.installer(),
-		HTTP: guarded(guard),
+		HTTP: guarded(guard), Carry: guard.Transport, Secret: keys.named,
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, meter := openMeasured(o, log), telemetry.NewMeter()
@@ -179,7 +183,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
-		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso, Reported: curves.Store,
+		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso, Cluster: review, Reported: curves.Store,
 		Status: status,
 	})
 	probes.pass(srv.Probes())

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/enter"
 	"github.com/musterhq/muster/internal/cli/inspect"
 	"github.com/musterhq/muster/internal/cli/logs"
+	"github.com/musterhq/muster/internal/cli/review"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/cli/simulate"
 	"github.com/musterhq/muster/internal/cli/submit"
@@ -56,6 +57,7 @@ func commands(hooks Hooks) []command {
 		{"enter", "ssh-proxy", enter.NewSSHProxy},
 		{"decide", "approve", submit.NewApprove},
 		{"decide", "reject", submit.NewReject},
+		{"decide", "approvals approval", review.NewApprovals},
 		{"decide", "preempt", submit.NewPreempt},
 		{"decide", "move", submit.NewMove},
 		{"decide", "hold", submit.NewHold},
@@ -70,6 +72,7 @@ func commands(hooks Hooks) []command {
 		{"run", "reservation reservations resv", admin.NewReservation},
 		{"run", "license licenses licence licences", admin.NewLicense},
 		{"run", "policy policies", admin.NewPolicy},
+		{"run", "check checks", review.NewCheck},
 		{"run", "node nodes", admin.NewNode},
 		{"run", "cluster clusters", admin.NewCluster},
 		{"run", "secret secrets", admin.NewSecret},

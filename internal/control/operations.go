@@ -60,6 +60,19 @@ func (c *operations) begin(ch draft.Operation) {
 	})
 }
 
+// Ask puts a question to a check now, for somebody who tries it: nothing follows from
+// the answer.
+func (c *Control) Ask(ctx context.Context, w *core.Workload, check core.CheckState) (a submission.Answer, err error) {
+	o := c.operations
+	err = guarded(o.log, func() (err error) {
+		within, cancel := context.WithTimeout(ctx, check.Timeout)
+		defer cancel()
+		a, err = o.hands.Ask(within, w, check)
+		return err
+	})
+	return a, err
+}
+
 // report hands a result to the engine, which keeps what it cannot store for the
 // next try.
 func (c *operations) report(result draft.Work) {

@@ -91,7 +91,7 @@ const (
 // CheckState is one admission check of a workload.
 type CheckState struct {
 	Name     string        `json:"name"`
-	Type     string        `json:"type"`              // approval, webhook, budget, workload, time
+	Type     string        `json:"type"`              // approval, webhook, image, budget, workload, time
 	When     string        `json:"when"`              // queue, reservation
 	Users    []string      `json:"users,omitempty"`   // who may approve; empty: everyone
 	URL      string        `json:"url,omitempty"`     // of a webhook
@@ -116,6 +116,41 @@ type CheckState struct {
 	// changed.
 	PerTask bool         `json:"perTask,omitempty"`
 	Left    []IndexRange `json:"left,omitempty"`
+	// Scope is whose check it is: of a project, a department or the system; empty: the
+	// document's own, or one of its project's rules.
+	Scope ProjectID `json:"scope,omitempty"`
+	// Called is its name in its scope where another check of the workload has that; empty: Name.
+	Called string `json:"called,omitempty"`
+	// Of a check of a scope that people decide: how many have to approve, who has Role
+	// or is one of Users; who has approved so far; which images it is about. Votes and
+	// Images are replaced, never changed.
+	Need         int      `json:"need,omitempty"`
+	Role         string   `json:"role,omitempty"`
+	NotSubmitter bool     `json:"notSubmitter,omitempty"`
+	Votes        []Vote   `json:"votes,omitempty"`
+	Images       []string `json:"images,omitempty"`
+	// Within is from asking to Deadline; Again has it asked anew then instead of rejected.
+	Within time.Duration `json:"within,omitempty"`
+	Again  bool          `json:"again,omitempty"`
+	// Silent counts the questions in a row that brought no answer at all.
+	Silent int `json:"silent,omitempty"`
+	// Hook is how a program is asked, while it is: it is kept nowhere.
+	Hook *CheckHook `json:"-"`
+}
+
+// Vote is one person's approval of a check.
+type Vote struct {
+	By      string    `json:"by"`            // name of a user
+	For     string    `json:"for,omitempty"` // who has had them decide; empty: nobody
+	Message string    `json:"message,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// CheckHook is how a program is asked beside its URL.
+type CheckHook struct {
+	Secret SecretID // signs the question; empty: it is not signed
+	CA     string   // certificates in PEM by which it is known; empty: the machine's
+	Trial  bool     // nothing follows from the answer
 }
 
 // IndexRange is a range of indexes, both ends included. Lists of them are in order.

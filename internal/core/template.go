@@ -24,6 +24,14 @@ const (
 // like a template, under the kind of workload that it is for, and is no asset.
 const TemplatePolicy TemplateKind = "policy"
 
+// What is kept like a template beside policies: checks of a scope, the images that
+// somebody has looked at for a check, and who decides for whom.
+const (
+	TemplateCheck      TemplateKind = "check"
+	TemplateReviewed   TemplateKind = "reviewed-image"
+	TemplateDelegation TemplateKind = "delegation"
+)
+
 // SystemScope stands where a project does for what is there for all projects. No
 // project has that name.
 const SystemScope ProjectID = "-"

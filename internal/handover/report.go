@@ -182,7 +182,7 @@ func (x *examination) place() {
 	for _, t := range read(x, x.st.Templates) {
 		kinds[t.Kind]++
 	}
-	names := map[core.TemplateKind]string{core.TemplateSchedule: "schedules", core.TemplatePolicy: "policies"}
+	names := map[core.TemplateKind]string{core.TemplateSchedule: "schedules", core.TemplatePolicy: "policies", core.TemplateCheck: "checks", core.TemplateReviewed: "images that were approved", core.TemplateDelegation: "delegations of approvals"}
 	other := 0
 	for kind, n := range kinds {
 		if names[kind] == "" {
@@ -190,7 +190,7 @@ func (x *examination) place() {
 		}
 	}
 	x.goes("templates and other assets", other)
-	for _, kind := range []core.TemplateKind{core.TemplatePolicy, core.TemplateSchedule} {
+	for _, kind := range []core.TemplateKind{core.TemplatePolicy, core.TemplateCheck, core.TemplateReviewed, core.TemplateDelegation, core.TemplateSchedule} {
 		x.goes(names[kind], kinds[kind])
 	}
 }

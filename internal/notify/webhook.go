@@ -150,10 +150,10 @@ func Client(timeout time.Duration) *http.Client {
 	}}
 }
 
-// unanswered says of what sort a failure is, in words of ours: an error tells
+// Unanswered says of what sort a failure is, in words of ours: an error tells
 // the address, which may be a secret, and what the other side has said, which is
 // none of the user's business.
-func unanswered(err error) error {
+func Unanswered(err error) error {
 	var timeout net.Error
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -197,7 +197,7 @@ func Post(ctx context.Context, client *http.Client, to string, header http.Heade
 	r.Header.Set("User-Agent", "muster")
 	resp, err := client.Do(r)
 	if err != nil {
-		return unanswered(err)
+		return Unanswered(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again

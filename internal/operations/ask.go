@@ -3,18 +3,24 @@ package operations
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/address"
+	"github.com/musterhq/muster/internal/core/admission"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/notify"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -31,13 +37,16 @@ type question struct {
 	Kind      string    `json:"kind"`
 	GPUs      int       `json:"gpus"`
 	CreatedAt time.Time `json:"createdAt"`
+	Scope     string    `json:"scope,omitempty"`  // whose check it is
+	DryRun    bool      `json:"dryRun,omitempty"` // nothing follows from the answer
 	Spec      any       `json:"spec"`
 }
 
 // verdict is what it may answer.
 type verdict struct {
-	Decision string `json:"decision"` // approve, reject, wait, retry
-	Message  string `json:"message"`
+	Decision   string  `json:"decision"` // approve (or allow), reject (or deny), wait, retry
+	Message    string  `json:"message"`
+	RetryAfter float64 `json:"retryAfterSeconds"` // with wait
 }
 
 // answerMax bounds what is read of an answer, in bytes.
@@ -48,10 +57,12 @@ func (h *Hands) Ask(ctx context.Context, w *core.Workload, c core.CheckState) (s
 	if c.Type == "budget" {
 		return h.budget(ctx, w)
 	}
-	body, err := json.Marshal(question{
+	q := question{
 		Check: c.Name, When: c.When, Attempt: w.Attempt, Tries: c.Tries, ID: string(w.ID), Name: w.Name, Project: string(w.Project), User: w.User,
-		Kind: string(w.Kind), GPUs: w.Spec.TotalGPUs(), CreatedAt: w.CreatedAt, Spec: w.Spec,
-	})
+		Kind: string(w.Kind), GPUs: w.Spec.TotalGPUs(), CreatedAt: w.CreatedAt, Scope: string(c.Scope), Spec: w.Spec,
+	}
+	q.DryRun = c.Hook != nil && c.Hook.Trial
+	body, err := json.Marshal(q)
 	if err != nil {
 		return submission.Answer{}, err
 	}
@@ -61,38 +72,135 @@ func (h *Hands) Ask(ctx context.Context, w *core.Workload, c core.CheckState) (s
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "muster-check")
-	resp, err := h.HTTP.Do(req)
+	client := h.HTTP
+	if c.Hook != nil {
+		if client, err = h.prepare(ctx, req, w, &c, body); err != nil {
+			return submission.Answer{}, err
+		}
+	}
+	resp, err := client.Do(req)
 	if r := (*address.Refused)(nil); errors.As(err, &r) {
 		return submission.Answer{}, r // without the address that its name was found to have
+	}
+	if err != nil && c.Hook != nil {
+		return submission.Answer{}, notify.Unanswered(err)
 	}
 	if err != nil {
 		return submission.Answer{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))
-	if err != nil {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, answerMax+1))
+	who := c.URL
+	if c.Hook != nil {
+		who = "its receiver" // where it is, is for who reads the check
+	}
+	switch {
+	case err != nil && c.Hook != nil:
+		return submission.Answer{}, notify.Unanswered(err)
+	case err != nil:
 		return submission.Answer{}, err
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return submission.Answer{}, fmt.Errorf("%s answered %d %s", who, resp.StatusCode, http.StatusText(resp.StatusCode))
+	case len(data) > answerMax:
+		return submission.Answer{}, fmt.Errorf("%s answered more than %d KiB", who, answerMax>>10)
 	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return submission.Answer{}, fmt.Errorf("%s answered %s", c.URL, resp.Status)
-	}
+	return understood(who, data, resp.Header.Get("Retry-After"))
+}
+
+// understood reads an answer.
+func understood(who string, data []byte, after string) (submission.Answer, error) {
 	var v verdict
 	if err := json.Unmarshal(data, &v); err != nil {
-		return submission.Answer{}, fmt.Errorf("%s answered what is not JSON: %w", c.URL, err)
+		return submission.Answer{}, fmt.Errorf("%s answered what is not JSON: %w", who, err)
 	}
+	a := submission.Answer{Message: admission.Plain(v.Message)}
 	switch v.Decision {
-	case "approve":
-		return submission.Answer{Verdict: core.CheckApproved, Message: v.Message}, nil
-	case "reject":
-		return submission.Answer{Verdict: core.CheckRejected, Message: v.Message}, nil
+	case "approve", "allow":
+		a.Verdict = core.CheckApproved
+	case "reject", "deny":
+		a.Verdict = core.CheckRejected
 	case "wait":
-		return submission.Answer{Verdict: core.CheckWaiting, Message: v.Message}, nil
+		a.Verdict = core.CheckWaiting
+		if n, err := strconv.Atoi(after); err == nil && v.RetryAfter == 0 {
+			v.RetryAfter = float64(n)
+		}
+		a.After = time.Duration(min(max(v.RetryAfter, 0), retryMost) * float64(time.Second))
 	case "retry":
-		return submission.Answer{Verdict: core.CheckWaiting, Retry: true, Message: v.Message}, nil
+		a.Verdict, a.Retry = core.CheckWaiting, true
 	default:
-		return submission.Answer{}, fmt.Errorf("%s answered decision %q; allowed are approve, reject, wait and retry", c.URL, v.Decision)
+		return submission.Answer{}, fmt.Errorf("%s answered decision %.40q; allowed are approve, reject, wait and retry", who, v.Decision)
 	}
+	return a, nil
 }
+
+// retryMost is the longest wait that an answer may ask for, in seconds: a day.
+const retryMost = 24 * 60 * 60
+
+// prepare signs a question and returns who carries it: whoever is known by the
+// certificates that the check names, without being led elsewhere.
+func (h *Hands) prepare(ctx context.Context, req *http.Request, w *core.Workload, c *core.CheckState, body []byte) (*http.Client, error) {
+	if c.Hook.Secret.Name != "" {
+		if h.Secret == nil {
+			return nil, errors.New("this server keeps no secrets to sign questions with")
+		}
+		keys, err := h.Secret(ctx, c.Hook.Secret)
+		if err != nil {
+			return nil, fmt.Errorf("secret %s of %s: %w", c.Hook.Secret.Name, c.Hook.Secret.User, err)
+		}
+		id, at := fmt.Sprintf("%s.%d.%s.%d", w.ID, w.Attempt, c.Name, c.Tries), strconv.FormatInt(h.Clock().Unix(), 10)
+		signature, err := notify.Sign(keys, id, at, body)
+		if err != nil {
+			return nil, fmt.Errorf("secret %s of %s: %w", c.Hook.Secret.Name, c.Hook.Secret.User, err)
+		}
+		req.Header.Set("webhook-id", id)
+		req.Header.Set("webhook-timestamp", at)
+		req.Header.Set("webhook-signature", signature)
+	}
+	return h.hooks.of(c.Hook.CA, h.Carry)
+}
+
+// hooks are the clients by the certificates that they trust.
+type hooks struct {
+	mu  sync.Mutex
+	all map[string]*http.Client
+}
+
+// hooksMost bounds how many are kept: a check's certificates change now and then.
+const hooksMost = 50
+
+func (x *hooks) of(ca string, carry func(*http.Transport, time.Duration) http.RoundTripper) (*http.Client, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if c := x.all[ca]; c != nil {
+		return c, nil
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 2
+	t.MaxResponseHeaderBytes = answerMax
+	if ca != "" {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM([]byte(ca)) {
+			return nil, errors.New("the certificates of the check are not PEM")
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	var rt http.RoundTripper = t
+	if carry != nil {
+		rt = carry(t, connectWithin)
+	}
+	c := &http.Client{Transport: rt, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	if x.all == nil || len(x.all) >= hooksMost {
+		for _, old := range x.all {
+			old.CloseIdleConnections()
+		}
+		x.all = map[string]*http.Client{}
+	}
+	x.all[ca] = c
+	return c, nil
+}
+
+// connectWithin bounds how long a connection to a receiver may take to be made.
+const connectWithin = 30 * time.Second
 
 // budget approves while w fits every budget above it: its project's own and
 // those of the departments that it stands below.

@@ -29,7 +29,11 @@ type Config struct {
 	Store store.Store
 	Log   *slog.Logger
 	Clock func() time.Time
-	HTTP  *http.Client // for web hooks
+	HTTP  *http.Client // for web hooks of documents and projects
+	// Carry makes what carries requests to the programs that checks of a scope ask; nil:
+	// whoever is named is called. Secret opens what signs these requests; nil: none is kept.
+	Carry  func(*http.Transport, time.Duration) http.RoundTripper
+	Secret func(context.Context, core.SecretID) (string, error)
 	// Images builds; nil: nothing is built.
 	Images *oci.Store
 	// Registry publishes; it needs no root.
@@ -58,7 +62,10 @@ type Installer interface {
 }
 
 // Hands is the doer of operations.
-type Hands struct{ Config }
+type Hands struct {
+	Config
+	hooks hooks
+}
 
 var _ control.Hands = (*Hands)(nil)
 
@@ -70,7 +77,7 @@ func New(c Config) *Hands {
 	if c.FollowFor == 0 {
 		c.FollowFor = 30 * time.Minute
 	}
-	return &Hands{c}
+	return &Hands{Config: c}
 }
 
 // target is the name of an artifact or image of w in the default registry.

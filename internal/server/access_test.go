@@ -342,6 +342,9 @@ func TestWhatIsHiddenIsNowhere(t *testing.T) {
 	r.submits("zq-eve", `{"project":"zq-hidden","name":"zq-holds","command":["fake","run=forever"],"resources":{"gpu":3}}`)
 	r.submits("zq-eve", `{"project":"zq-hidden","name":"zq-waits","command":["fake","run=forever"],"resources":{"gpu":4}}`)
 	waits := r.submits("ann", `{"project":"vision","name":"waits","command":["fake","run=forever"],"resources":{"gpu":4}}`)
+	r.must("POST", "/v1/projects/zq-hidden/checks", `{"name":"zq-check","type":"approval","kinds":["workspace"]}`, nil)
+	r.submits("zq-eve", `{"project":"zq-hidden","name":"zq-asks","kind":"workspace","command":["fake"]}`)
+	r.must("POST", "/v1/delegations", `{"to":"zq-eve","scope":"zq-hidden","until":"`+r.server.Clock().Add(time.Hour).Format(time.RFC3339)+`"}`, nil)
 	r.must("POST", "/v1/projects/zq-hidden/templates", `{"name":"zq-template","document":{"image":"zq-image"}}`, nil)
 	r.must("POST", "/v1/projects/zq-hidden/schedules", `{"name":"zq-schedule","cron":"@yearly","document":{"image":"zq-image","command":["fake"]}}`, nil)
 	for _, name := range []string{"zq-holds"} {

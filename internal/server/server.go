@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/osuser"
 	engineaccess "github.com/musterhq/muster/internal/engine/access"
+	"github.com/musterhq/muster/internal/engine/review"
 	"github.com/musterhq/muster/internal/reported"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/curves"
@@ -30,6 +31,7 @@ import (
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/server/request"
+	"github.com/musterhq/muster/internal/server/reviews"
 	"github.com/musterhq/muster/internal/server/rights"
 	"github.com/musterhq/muster/internal/server/schedules"
 	"github.com/musterhq/muster/internal/server/usage"
@@ -74,6 +76,8 @@ type Config struct {
 	Reported *reported.Store
 	// SSO is by whom people sign in; nil: by tokens alone.
 	SSO *access.SSO
+	// Cluster says whose a token of a Kubernetes cluster is; nil: these let nobody in.
+	Cluster access.TokenReview
 }
 
 // Server serves the API.
@@ -105,7 +109,7 @@ func New(c Config) *Server {
 	}
 	s.guard = access.New(access.Config{
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
-		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO,
+		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO, Cluster: c.Cluster,
 	})
 	s.mux = s.guard.NewMux()
 	s.metrics = newMetrics(s)
@@ -182,6 +186,10 @@ func (s *Server) rules() access.Rules {
 		End: func(ctx context.Context, token string) error {
 			return s.Control.Apply(ctx, engineaccess.RevokeToken(token))
 		},
+		Delegated: func(ctx context.Context, name string, project core.ProjectID) bool {
+			yes, err := control.Do(ctx, s.Control, review.Delegated(name, project))
+			return err == nil && yes
+		},
 	}
 }
 
@@ -202,6 +210,7 @@ func (s *Server) routes() {
 	s.pages()
 	s.utilRoutes()
 	organisation.Register(s.Reader, s.api)
+	reviews.Register(s.Reader, s.api)
 	s.secretRoutes()
 	s.notificationRoutes()
 	usage.Register(s.Reader, s.api)

@@ -37,6 +37,9 @@ type world struct {
 	http    *http.Client
 	tcp     string
 	ahead   atomic.Int64 // of the machine's clock the server's is, in nanoseconds
+	// reviewed counts what its cluster was asked, which answers unless it is silent.
+	reviewed atomic.Int64
+	silent   atomic.Bool
 }
 
 func newWorld(t *testing.T) *world {
@@ -62,7 +65,7 @@ func newWorldOver(t *testing.T, st store.Store, sso *access.SSO, nodes ...core.N
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: st, Log: log, Images: true}, SampleEvery: 50 * time.Millisecond}, w.backend)
 	w.server = server.New(server.Config{
-		Control: ctl, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, SSO: sso,
+		Control: ctl, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, SSO: sso, Cluster: w.reviews,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},
 	})
 	socket := filepath.Join(t.TempDir(), "s")

@@ -40,6 +40,15 @@ func CheckLine(c api.Check, m session.Moments) string {
 		return out
 	}
 	var also []string
+	if c.Need > 0 {
+		also = append(also, Tally(c)+" approvals")
+	}
+	if c.Role != "" {
+		also = append(also, "may be decided by who has role "+c.Role)
+	}
+	if len(c.Images) > 0 {
+		also = append(also, "images "+strings.Join(c.Images, ", "))
+	}
 	if len(c.Users) > 0 {
 		also = append(also, "may be decided by "+strings.Join(c.Users, ", "))
 	}
@@ -50,10 +59,30 @@ func CheckLine(c api.Check, m session.Moments) string {
 		also = append(also, "asked again "+m.ClockTime(session.At(c.AskAt)))
 	}
 	if c.Deadline != nil {
-		also = append(also, "rejected without a decision by "+m.ClockTime(session.At(c.Deadline)))
+		word := "rejected"
+		if c.Again {
+			word = "asked anew"
+		}
+		also = append(also, word+" without a decision by "+m.ClockTime(session.At(c.Deadline)))
 	}
 	if len(also) > 0 {
 		out += " (" + strings.Join(also, "; ") + ")"
+	}
+	return out
+}
+
+// Tally is how far the approvals of a check are, with who has given them.
+func Tally(c api.Check) string {
+	out := fmt.Sprintf("%d of %d", len(c.Votes), max(c.Need, 1))
+	for i, v := range c.Votes {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		out += sep + v.By
+		if v.For != "" {
+			out += " for " + v.For
+		}
 	}
 	return out
 }

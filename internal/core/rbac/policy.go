@@ -187,7 +187,7 @@ func (p *Policy) Known(name string) (Caller, bool) {
 	u, ok := p.users[name]
 	c := Caller{Name: u.Name, Kind: u.Kind, Groups: u.Groups}
 	if a := u.Account; a != nil && len(a.Groups) > 0 {
-		c.Groups = slices.Concat(u.Groups, slices.DeleteFunc(slices.Clone(a.Groups), func(g string) bool { return g == MachineGroup }))
+		c.Groups = slices.Concat(u.Groups, slices.DeleteFunc(slices.Clone(a.Groups), func(g string) bool { return g == MachineGroup || OfCluster(g) }))
 	}
 	return c, ok && !u.Disabled
 }
@@ -293,6 +293,32 @@ func (p *Policy) Allows(c Caller, verb, noun string, scope core.ProjectID, own b
 		return !yes
 	})
 	return yes
+}
+
+// Holds reports whether a caller has a role in a scope, by a rule there or above; the
+// owner of the server has all of them. The limits of a token do not take roles away: what
+// it allows is asked beside.
+func (p *Policy) Holds(c Caller, role string, scope core.ProjectID) bool {
+	if c.Owner {
+		return true
+	}
+	yes := false
+	p.each(&c, func(g grant, _ *compiled) bool {
+		yes = g.role == role && p.below(scope, g.scope)
+		return !yes
+	})
+	return yes
+}
+
+// Holders are some users who have a role in a scope, at most so many, by name.
+func (p *Policy) Holders(role string, scope core.ProjectID, most int) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(p.users)) {
+		if c, ok := p.Known(name); ok && len(out) < most && p.Holds(c, role, scope) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Somewhere reports whether a caller may do something to anything in any scope: of

@@ -2,6 +2,7 @@ package rbac
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core"
 )
@@ -16,6 +17,31 @@ const (
 // MachineGroup is the group of all who come by the socket of a machine-wide server whose
 // tasks run as who submits them. No identity provider can put anybody into it.
 const MachineGroup = "@machine"
+
+// ClusterAccount is how the names of service accounts of a Kubernetes cluster begin, which
+// are system:serviceaccount:NAMESPACE:NAME, and are groups of one to access rules;
+// ClusterAccounts how the groups are called that they are in: all of them, and with
+// :NAMESPACE those of a namespace. No user has such a name, and no identity provider can
+// put anybody into such a group.
+const (
+	ClusterAccount  = "system:serviceaccount"
+	ClusterAccounts = "system:serviceaccounts"
+)
+
+// OfCluster reports whether a group is one of service accounts of a cluster.
+func OfCluster(group string) bool {
+	return group == ClusterAccounts || strings.HasPrefix(group, ClusterAccounts+":") || strings.HasPrefix(group, ClusterAccount+":")
+}
+
+// ClusterGroups are those of some groups that are of service accounts of a cluster.
+func ClusterGroups(groups []string) (out []string) {
+	for _, g := range groups {
+		if OfCluster(g) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
 
 // all allows verbs on every one of some nouns.
 func all(verbs []string, nouns ...string) []core.Permission {

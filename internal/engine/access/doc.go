@@ -373,6 +373,14 @@ func subjectExists(rights *rbac.Policy, s core.Subject) error {
 	if !slices.Contains(core.SubjectKinds(), s.Kind) {
 		return invalid("subject", fmt.Sprintf("%q is not a kind of subject", s.Kind), "name a user, a service-account or a group")
 	}
+	if s.Kind == core.SubjectGroup && rbac.OfCluster(s.Name) {
+		for part := range strings.SplitSeq(s.Name, ":") {
+			if err := checkName("subject", part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if s.Kind == core.SubjectGroup {
 		return checkName("subject", s.Name)
 	}

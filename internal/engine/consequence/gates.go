@@ -7,21 +7,25 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/admission"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/planner"
 	"github.com/musterhq/muster/internal/engine/workload"
 )
 
-// ChecksOf is what must be approved of w: what its project demands, then its own.
+// ChecksOf is what must be approved of w: the budget, the checks of the scopes that its
+// project stands below, what the project's rules demand, then its own. A name is taken by
+// the first: nobody puts a check of theirs in the place of one above.
 func ChecksOf(tx *draft.Tx, w *core.Workload) []core.CheckState {
 	var all []core.CheckState
 	if len(tx.Tree().Budgets(w.Project)) > 0 {
 		all = append(all, core.CheckState{Name: "budget", Type: "budget", When: workload.AtQueue, Timeout: checkTimeout, Verdict: core.CheckWaiting})
 	}
+	all = append(all, scopeChecks(tx, w)...)
 	for _, c := range slices.Concat(tx.Tree().Rules(w.Project).Checks, w.Spec.Checks) {
 		if slices.ContainsFunc(all, func(x core.CheckState) bool { return x.Name == c.Name }) {
-			continue // the project's own comes first
+			continue
 		}
 		s := core.CheckState{Name: c.Name, Type: c.Type, When: c.When, Users: c.Users, URL: c.URL, Timeout: time.Duration(c.Timeout), Verdict: core.CheckWaiting}
 		if s.When == "" {
@@ -148,7 +152,7 @@ func Ask(tx *draft.Tx, d *draft.Draft, when string) error {
 			continue
 		}
 		begun = true
-		if c.Type == "approval" {
+		if admission.Person(c.Type) {
 			continue
 		}
 		c.Verdict = core.CheckAsked
@@ -166,6 +170,10 @@ func Decide(tx *draft.Tx, d *draft.Draft, i int, verdict core.CheckVerdict, by, 
 	d.W.Checks = slices.Clone(d.W.Checks)
 	c := &d.W.Checks[i]
 	c.Verdict, c.By, c.Message, c.At, c.AskAt = verdict, by, message, tx.Now, time.Time{}
+	answered(tx, d.W, c)
+	if verdict == core.CheckApproved && c.Type == admission.Image {
+		reviewed(tx, c, by)
+	}
 	if verdict == core.CheckRejected {
 		what := fmt.Sprintf("check %s was rejected by %s", c.Name, by)
 		if message != "" {
@@ -200,6 +208,12 @@ func ChecksDue(tx *draft.Tx, d *draft.Draft) error {
 			continue
 		}
 		if !c.Deadline.IsZero() && !c.Deadline.After(tx.Now) {
+			if c.Again {
+				if err := askAnew(tx, d, i); err != nil {
+					return err
+				}
+				continue
+			}
 			return Decide(tx, d, i, core.CheckRejected, draft.ActorControl, "nobody had approved it by its deadline")
 		}
 		if c.Verdict == core.CheckAsked && !c.AskAt.IsZero() && !c.AskAt.After(tx.Now) {

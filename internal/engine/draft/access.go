@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/admission"
 	"github.com/musterhq/muster/internal/core/audit"
 	"github.com/musterhq/muster/internal/core/policy"
 	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/workload"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -241,7 +244,31 @@ func workloadText(w *core.Workload) string {
 		GPUMilli int64  `json:"gpuMilli"`
 		Replicas int    `json:"replicas,omitempty"`
 		Held     bool   `json:"held,omitempty"`
-	}{string(w.Phase), string(w.Target), w.Attempt, string(w.Kind), w.User, w.Spec.Image, int(w.Spec.Priority), w.AskedMilli(), w.Replicas, w.Hold != nil})
+		Checks   string `json:"checks,omitempty"`
+	}{string(w.Phase), string(w.Target), w.Attempt, string(w.Kind), w.User, w.Spec.Image, int(w.Spec.Priority), w.AskedMilli(), w.Replicas, w.Hold != nil, checksText(w)})
+}
+
+// checksText is how far the checks of a workload are that people or programs decide.
+func checksText(w *core.Workload) string {
+	var out []string
+	for i := range w.Checks {
+		c := &w.Checks[i]
+		if c.Type == workload.CheckAfter || c.Type == workload.CheckTime {
+			continue
+		}
+		line := c.Name + " " + string(c.Verdict)
+		if c.By != "" {
+			line += " by " + c.By
+		}
+		if c.Need > 0 {
+			line += " (" + admission.Tally(c) + ")"
+		}
+		if c.By != "" && c.Message != "" {
+			line += ": " + c.Message
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "; ")
 }
 
 func text(v any) string {
@@ -375,6 +402,9 @@ func (r *record) assets(tx *Tx) []core.AuditChange {
 	}
 	of := func(id core.TemplateID) string { return fmt.Sprintf("%s %s of %s", id.Kind, id.Name, id.Project) }
 	shown := func(t core.Template) string {
+		if t.Kind == core.TemplateCheck || t.Kind == core.TemplateReviewed || t.Kind == core.TemplateDelegation {
+			return text(map[string]any{"version": t.Last().Number, "description": t.Description, "says": json.RawMessage(t.Last().Document)})
+		}
 		if s := t.Schedule; s != nil { // not what becomes of it
 			return text(map[string]any{
 				"version": t.Last().Number, "description": t.Description, "user": t.User, "cron": s.Cron, "timeZone": s.TimeZone, "concurrency": s.Concurrency,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/admission"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/engine/workload"
@@ -138,7 +139,26 @@ type Operation struct {
 
 // Operation has the control plane do something for a workload.
 func (tx *Tx) Operation(c Operation) {
+	if c.Kind == OperationAsk {
+		c.Check = question(tx, c.Check)
+	}
 	tx.Actions = append(tx.Actions, Action{Kind: ActOperation, Operation: c})
+}
+
+// question is a check as a program is asked it: by its rule as it is now, not as it was
+// when the workload began to wait.
+func question(tx *Tx, c core.CheckState) core.CheckState {
+	if c.Scope == "" || c.Type != admission.Webhook {
+		return c
+	}
+	t, ok := tx.Template(CheckID(c.Scope, CheckName(&c)))
+	if !ok {
+		return c
+	}
+	if r := ReadCheck(t).Rule; r.Type == admission.Webhook {
+		return Asking(c, r)
+	}
+	return c
 }
 
 // busyPhase reports whether operations are under way in p.

@@ -84,6 +84,7 @@ func (e *State) loadTemplates(ctx context.Context) error {
 	}
 	e.Templates, e.Policies, e.Governing = map[core.TemplateID]core.Template{}, map[policy.ID]Policy{}, nil
 	e.Agenda = agenda.Agenda{}
+	e.Checks, e.Delegations = nil, nil
 	for _, t := range all {
 		if t.Kind == core.TemplatePolicy {
 			p := ReadPolicy(t)
@@ -94,6 +95,7 @@ func (e *State) loadTemplates(ctx context.Context) error {
 			continue
 		}
 		e.Templates[t.ID()] = t
+		e.keepCheck(t.ID(), &t)
 		if t.Schedule != nil {
 			e.Agenda.Put(t.ID(), t.Schedule)
 		}
@@ -130,7 +132,7 @@ func (tx *Tx) writeTemplates(b *store.Batch) {
 			}
 		}
 	}
-	slices.SortFunc(tx.Templated.Gone, compareTemplates)
+	slices.SortFunc(tx.Templated.Gone, CompareTemplates)
 	b.Templates, b.DropTemplates = tx.Templated.Put, tx.Templated.Gone
 	writePolicies(tx, b)
 }
@@ -152,7 +154,8 @@ func writePolicies(tx *Tx, b *store.Batch) {
 	}
 }
 
-func compareTemplates(x, y core.TemplateID) int {
+// CompareTemplates orders records by scope, kind and name.
+func CompareTemplates(x, y core.TemplateID) int {
 	return cmp.Or(cmp.Compare(x.Project, y.Project), cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
 }
 
@@ -160,12 +163,34 @@ func compareTemplates(x, y core.TemplateID) int {
 func (e *State) templatesWritten(x templated) {
 	for _, id := range x.Gone {
 		delete(e.Templates, id)
+		e.keepCheck(id, nil)
 		e.Agenda.Put(id, nil)
 	}
 	for _, t := range x.Put {
 		e.Templates[t.ID()] = t
+		e.keepCheck(t.ID(), &t)
 		if t.Schedule != nil {
 			e.Agenda.Put(t.ID(), t.Schedule)
+		}
+	}
+}
+
+// keepCheck takes over a record that may be a check or a delegation.
+func (e *State) keepCheck(id core.TemplateID, t *core.Template) {
+	switch {
+	case id.Kind == core.TemplateCheck && t == nil:
+		delete(e.Checks, id)
+	case id.Kind == core.TemplateCheck:
+		c := ReadCheck(*t)
+		if c.Unread != nil {
+			e.D.Log.Error("a check cannot be read, and people are asked in its place", "scope", t.Project, "check", t.Name, "err", c.Unread)
+		}
+		Put(&e.Checks, id, c)
+	case id.Kind == core.TemplateDelegation && t == nil:
+		delete(e.Delegations, id)
+	case id.Kind == core.TemplateDelegation:
+		if d, ok := ReadDelegation(t); ok {
+			Put(&e.Delegations, id, d)
 		}
 	}
 }

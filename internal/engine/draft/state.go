@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/admission"
 	"github.com/musterhq/muster/internal/core/audit"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/org"
@@ -113,8 +114,10 @@ type Records struct {
 	Watchers       []core.Subscription               // those to everyone's workloads
 	Templates      map[core.TemplateID]core.Template // schedules too
 	Policies       map[policy.ID]Policy
-	Promised       map[core.WorkloadID]Promise // for whom others were told to leave
-	StoredPromises []core.Promise              // promised as it is stored, in line
+	Checks         map[core.TemplateID]ScopeCheck           // of Templates
+	Delegations    map[core.TemplateID]admission.Delegation // of Templates
+	Promised       map[core.WorkloadID]Promise              // for whom others were told to leave
+	StoredPromises []core.Promise                           // promised as it is stored, in line
 	Seq            store.Counters
 	Rights         *rbac.Policy // who may do what
 	Audited        audit.Head   // the last entry of the audit log

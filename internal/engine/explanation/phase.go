@@ -3,13 +3,16 @@ package explanation
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/admission"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/forecast"
+	"github.com/musterhq/muster/internal/engine/checking"
 	"github.com/musterhq/muster/internal/engine/consequence"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/planner"
@@ -195,7 +198,7 @@ func checksPending(tx *draft.Tx, w *core.Workload, when string) Pending {
 				p.EarliestStart = max(p.EarliestStart, c.AskAt.UnixMilli())
 			}
 		} else if c.When == when && c.Verdict != core.CheckApproved {
-			p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.AdmissionChecks, Resource: c.Name, Note: checkNote(w, &c), Remedy: remedy(tx, w, &c)})
+			p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.AdmissionChecks, Resource: c.Name, Note: checkNote(tx, w, &c), Remedy: remedy(tx, w, &c)})
 		} else if c.Verdict == core.CheckApproved {
 			p.Checked = append(p.Checked, schedule.Check{What: "check " + c.Name, Note: "approved by " + c.By})
 		}
@@ -217,13 +220,41 @@ func perTaskPending(tx *draft.Tx, w *core.Workload) Pending {
 	return p
 }
 
-func checkNote(w *core.Workload, c *core.CheckState) string {
+// alsoMost is how many are named who could approve something.
+const alsoMost = 5
+
+// alsoMay are some who could approve a check beside those who have.
+func alsoMay(tx *draft.Tx, w *core.Workload, c *core.CheckState) (out []string) {
+	people := checking.People(tx, w, "", false)
+	names := slices.Clone(c.Users)
+	if c.Role != "" {
+		names = append(names, tx.Rights().Holders(c.Role, w.Project, alsoMost+len(c.Votes)+1)...)
+	}
+	if len(names) == 0 && tx.Rights().Enabled() {
+		for _, u := range tx.Rights().Users() {
+			names = append(names, u.Name)
+		}
+	}
+	for _, name := range names {
+		if _, refused := admission.Voter(c, w.User, name, people); refused == nil && len(out) < alsoMost && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func checkNote(tx *draft.Tx, w *core.Workload, c *core.CheckState) string {
 	var b strings.Builder
 	switch c.Type {
+	case admission.Image:
+		fmt.Fprintf(&b, "check %s waits for a review of image %s before its first use", c.Name, strings.Join(c.Images, " and "))
 	case "approval":
 		who := "anybody"
 		if len(c.Users) > 0 {
 			who = strings.Join(c.Users, " or ")
+		}
+		if c.Scope != "" {
+			who = admission.Whom(c)
 		}
 		fmt.Fprintf(&b, "check %s waits for %s to approve it", c.Name, who)
 	case "budget":
@@ -232,13 +263,21 @@ func checkNote(w *core.Workload, c *core.CheckState) string {
 		fmt.Fprintf(&b, "check %s waits for the answer of its %s", c.Name, c.Type)
 	}
 	fmt.Fprintf(&b, " since %s", w.PhaseAt.UTC().Format(time.RFC3339))
+	if c.Need > 0 {
+		fmt.Fprintf(&b, "; %s", admission.Tally(c))
+		if also := alsoMay(tx, w, c); len(also) > 0 {
+			fmt.Fprintf(&b, "; who else may: %s", strings.Join(also, ", "))
+		}
+	}
 	if c.Message != "" {
 		fmt.Fprintf(&b, "; the last answer: %s", c.Message)
 	}
 	if !c.AskAt.IsZero() {
 		fmt.Fprintf(&b, "; asked again at %s", c.AskAt.UTC().Format(time.RFC3339))
 	}
-	if !c.Deadline.IsZero() {
+	if !c.Deadline.IsZero() && c.Again {
+		fmt.Fprintf(&b, "; asked anew at %s", c.Deadline.UTC().Format(time.RFC3339))
+	} else if !c.Deadline.IsZero() {
 		fmt.Fprintf(&b, "; rejected at %s", c.Deadline.UTC().Format(time.RFC3339))
 	}
 	return b.String()

@@ -12,11 +12,14 @@ import (
 // remedy is what helps a workload past a check, and who can give it.
 func remedy(tx *draft.Tx, w *core.Workload, c *core.CheckState) string {
 	switch c.Type {
-	case "approval":
+	case "approval", "image":
 		return fmt.Sprintf("ask those who may approve it: muster approve %s --check %s", w.Name, c.Name)
 	case "budget":
 		return budgetRemedy(tx, w)
 	default:
+		if c.Scope != "" {
+			return "wait for its answer, or ask who may change it: muster check describe " + draft.CheckName(c)
+		}
 		return "wait for its answer, or ask who runs " + c.URL
 	}
 }

@@ -1,14 +1,17 @@
 package submission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/admission"
 	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/engine/checking"
 	"github.com/musterhq/muster/internal/engine/consequence"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/workload"
@@ -22,6 +25,7 @@ type Decision struct {
 	User    string
 	Actor   string
 	Message string
+	Owner   bool // of the server: no rule binds them
 }
 
 // Decide approves or rejects a check.
@@ -35,13 +39,46 @@ func Decide(r Decision) draft.Command[*core.Workload] {
 		if err != nil {
 			return nil, err
 		}
-		verdict := core.CheckRejected
-		if r.Approve {
-			verdict = core.CheckApproved
+		on, err := votes(tx, d.W, i, &r)
+		if err != nil {
+			return nil, err
 		}
-		err = tx.Change(d, func() error { return consequence.Decide(tx, d, i, verdict, r.Actor, r.Message) })
+		err = tx.Change(d, func() error {
+			if r.Approve && d.W.Checks[i].Need > 0 {
+				return consequence.Vote(tx, d, i, core.Vote{By: r.User, For: on, Message: r.Message}, r.Actor)
+			}
+			verdict := core.CheckRejected
+			if r.Approve {
+				verdict = core.CheckApproved
+			}
+			return consequence.Decide(tx, d, i, verdict, r.Actor, r.Message)
+		})
+		if c := d.W.Checks[i]; err == nil && c.Type == admission.Image && c.Verdict == core.CheckApproved {
+			err = consequence.SeenElsewhere(tx, &c)
+		}
 		return d.W, err
 	}
+}
+
+// votes says for whom a person decides a check of a scope, or why they may not. A
+// rejection is nobody's second word: who has approved may think better of it.
+func votes(tx *draft.Tx, w *core.Workload, i int, r *Decision) (on string, err error) {
+	c := w.Checks[i]
+	if c.Scope == "" {
+		return "", nil
+	}
+	if !r.Approve {
+		c.Votes = nil
+	}
+	on, refused := admission.Voter(&c, w.User, r.User, checking.People(tx, w, r.User, r.Owner))
+	if refused == nil {
+		return on, nil
+	}
+	code := draft.CodeForbidden
+	if refused.Taken {
+		code = draft.CodeConflict
+	}
+	return "", &draft.Error{Code: code, Field: "check", Message: refused.Message, Hint: refused.Hint}
 }
 
 // openCheck finds the check that a decision is about, or says why it cannot be
@@ -66,7 +103,7 @@ func openCheck(w *core.Workload, r Decision) (int, error) {
 			}
 			found = i
 		}
-		if c.When == when && c.Type == "approval" && c.Verdict != core.CheckApproved {
+		if c.When == when && admission.Person(c.Type) && c.Verdict != core.CheckApproved {
 			open = append(open, c.Name)
 			if r.Check == "" {
 				found = i
@@ -81,7 +118,10 @@ func openCheck(w *core.Workload, r Decision) (int, error) {
 	case found < 0:
 		return 0, &draft.Error{Code: draft.CodeConflict, Field: "check", Message: fmt.Sprintf("no check of %s waits for a person", w.Name), Hint: "muster describe " + w.Name + " shows what it waits for"}
 	}
-	if users := w.Checks[found].Users; len(users) > 0 && !slices.Contains(users, r.User) {
+	if !admission.Person(w.Checks[found].Type) && w.Checks[found].Scope != "" {
+		return 0, &draft.Error{Code: draft.CodeForbidden, Field: "check", Message: fmt.Sprintf("check %s of %s is decided by a program, and by nobody in its place", w.Checks[found].Name, w.Name), Hint: "who may change the check can have it let through: muster check describe " + w.Checks[found].Name}
+	}
+	if users := w.Checks[found].Users; w.Checks[found].Scope == "" && len(users) > 0 && !slices.Contains(users, r.User) {
 		return 0, &draft.Error{Code: draft.CodeForbidden, Field: "check", Message: fmt.Sprintf("%s may not decide check %s of %s", r.User, w.Checks[found].Name, w.Name), Hint: "ask one of " + strings.Join(users, ", ")}
 	}
 	return found, nil
@@ -92,6 +132,7 @@ type Answer struct {
 	Verdict core.CheckVerdict // approved, rejected, or waiting: ask again
 	Retry   bool              // waiting, and the reservation is given back meanwhile
 	Message string
+	After   time.Duration // waiting: ask again after that; 0: as often as others
 }
 
 // Answered reports the answer to a question; failure: there was none.
@@ -115,16 +156,38 @@ func Answered(id core.WorkloadID, attempt int, check string, a Answer, failure e
 	}
 }
 
+// What a program may say of when it is asked again.
+const (
+	askLeast = time.Second
+	askMost  = 24 * time.Hour
+)
+
 // askLater has a question that brought no decision asked again.
 func askLater(tx *draft.Tx, d *draft.Draft, i int, a Answer, failure error) error {
 	d.W.Checks = slices.Clone(d.W.Checks)
 	c := &d.W.Checks[i]
+	was, silent := c.Message, c.Silent
 	c.Tries++
 	c.Message = a.Message
+	c.Silent = 0
 	if failure != nil {
 		c.Message = "no answer: " + failure.Error()
+		c.Silent = silent + 1
 	}
-	at := tx.Now.Add(decide.AskWait(d.W.ID, c.Tries)).Truncate(time.Microsecond)
+	if c.Scope != "" {
+		s, there := checking.One(tx, draft.CheckID(c.Scope, draft.CheckName(c)))
+		if there && failure != nil && s.Rule.LetsThrough(c.Silent) {
+			return consequence.Decide(tx, d, i, core.CheckApproved, "check:"+c.Name, fmt.Sprintf("let through after %d questions without an answer; %s", c.Silent, c.Message))
+		}
+		if c.Message != was || c.Tries == 1 { // the same again says nothing new
+			consequence.RecordAnswer(tx, d.W, c, core.AuditDone, cmp.Or(c.Message, "wait"))
+		}
+	}
+	wait := decide.AskWait(d.W.ID, c.Tries)
+	if a.After > 0 && failure == nil {
+		wait = min(max(a.After, askLeast), askMost)
+	}
+	at := tx.Now.Add(wait).Truncate(time.Microsecond)
 	c.AskAt = at
 	if !a.Retry || d.W.Phase != lifecycle.Reserved {
 		return nil

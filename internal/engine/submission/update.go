@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/consequence"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/planner"
 	"github.com/musterhq/muster/internal/engine/workload"
@@ -32,6 +33,9 @@ func Update(r UpdateRequest) draft.Command[*core.Workload] {
 			return nil, err
 		}
 		if doc, err = governed(tx, doc, w.Spec); err != nil {
+			return nil, err
+		}
+		if err := consequence.LookedAt(tx, w, doc); err != nil {
 			return nil, err
 		}
 		if err := staysPreemptible(w, doc); err != nil {

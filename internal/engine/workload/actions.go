@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/admission"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
@@ -37,7 +38,7 @@ func Actions(w *core.Workload) []string {
 		}
 	}
 	if slices.ContainsFunc(w.Checks, func(c core.CheckState) bool {
-		return c.Type == "approval" && c.Verdict != core.CheckApproved && (w.Phase == lifecycle.Reviewing && c.When == "queue" || w.Phase == lifecycle.Reserved && c.When == "reservation")
+		return admission.Person(c.Type) && c.Verdict != core.CheckApproved && (w.Phase == lifecycle.Reviewing && c.When == "queue" || w.Phase == lifecycle.Reserved && c.When == "reservation")
 	}) {
 		out = append(out, "approve", "reject")
 	}

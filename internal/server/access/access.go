@@ -45,6 +45,7 @@ type Guard struct {
 	uses     uses
 	accounts osuser.Accounts // nil: tasks do not run as who submits them
 	sso      *sso            // nil: nobody signs in by an identity provider
+	cluster  serviceAccounts
 }
 
 // Rules are what access control asks of the control plane; without Rights there is
@@ -61,6 +62,9 @@ type Rules struct {
 	// Enter lets somebody in whom an identity provider has proven, End ends their session.
 	Enter func(context.Context, use.SignIn) (core.Token, error)
 	End   func(ctx context.Context, token string) error
+	// Delegated says whether somebody decides checks in a project in another's place; nil:
+	// nobody does.
+	Delegated func(ctx context.Context, name string, project core.ProjectID) bool
 }
 
 // Config is what a Guard needs.
@@ -77,12 +81,14 @@ type Config struct {
 	Rules      Rules
 	Accounts   osuser.Accounts // of the machine, where tasks run as who submits them; nil: they do not
 	SSO        *SSO            // nil: nobody signs in by an identity provider
+	Cluster    TokenReview     // of service accounts of a cluster; nil: they do not come in by it
 }
 
 // New returns a guard.
 func New(c Config) *Guard {
 	g := &Guard{version: c.Version, token: c.Token, tasks: c.TaskSocket, mac: c.MAC, address: c.Address, hosts: map[string]bool{}, origins: http.NewCrossOriginProtection(),
 		clock: c.Clock, log: c.Log, rules: c.Rules, uid: os.Geteuid(), accounts: c.Accounts}
+	g.cluster.review = c.Cluster
 	g.sessions = newSessions(c.MAC, c.Token, c.Clock, newLoggedOut(c.LoggedOut, c.Log, c.Clock))
 	if c.SSO != nil && c.MAC != nil {
 		g.sso = newSSO(*c.SSO, c.MAC, c.Clock)

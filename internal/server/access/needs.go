@@ -97,6 +97,15 @@ func Needs() map[string]Need {
 		"GET /v1/clusters":                             somewhere(rbac.Read, rbac.Clusters),
 		"GET /v1/clusters/{name}":                      somewhere(rbac.Read, rbac.Clusters),
 
+		// What has to be approved first, and by whom.
+		"POST " + project + "checks/{name}/test":     {Verb: rbac.Update, Noun: rbac.Policies, At: OnAsset},
+		"GET " + project + "checks/{name}/images":    {Verb: rbac.Read, Noun: rbac.Policies, At: OnAsset},
+		"DELETE " + project + "checks/{name}/images": {Verb: rbac.Update, Noun: rbac.Policies, At: OnAsset},
+		"GET /v1/approvals":                          known, // each is looked at by its workload
+		"GET /v1/delegations":                        known, // one's own, or all with read:access-rules
+		"POST /v1/delegations":                       own(rbac.Approve, rbac.Workloads),
+		"DELETE /v1/delegations":                     own(rbac.Approve, rbac.Workloads),
+
 		// Who may do what, and who did.
 		"GET /v1/access":                     known,
 		"PUT /v1/access":                     system(rbac.Update, rbac.Settings),
@@ -140,7 +149,7 @@ func Needs() map[string]Need {
 		all["PUT "+r.path+"/{name}/rules"], all["POST "+r.path+"/{target}"] = on(rbac.Update), on(rbac.Update)
 	}
 	for _, r := range []struct{ path, noun string }{
-		{"templates", rbac.Templates}, {"environments", rbac.Environments}, {"computes", rbac.ComputeResources}, {"datasources", rbac.DataSources}, {"datavolumes", rbac.DataVolumes}, {"policies", rbac.Policies},
+		{"templates", rbac.Templates}, {"environments", rbac.Environments}, {"computes", rbac.ComputeResources}, {"datasources", rbac.DataSources}, {"datavolumes", rbac.DataVolumes}, {"policies", rbac.Policies}, {"checks", rbac.Policies},
 	} {
 		on := func(verb string) Need { return Need{Verb: verb, Noun: r.noun, At: OnAsset} }
 		all["GET "+project+r.path], all["GET "+project+r.path+"/{name}"] = on(rbac.Read), on(rbac.Read)

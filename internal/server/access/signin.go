@@ -70,6 +70,12 @@ func (s *Guard) subject(r *http.Request, v *visit) (*subject, *api.Problem) {
 		if wait := s.failures.locked(sub.origin.Address, s.clock()); wait > 0 {
 			return nil, lockedOut(wait)
 		}
+		if s.cluster.ofCluster(given) {
+			if p := s.comes(r.Context(), sub, given); p != nil {
+				return nil, p
+			}
+			break
+		}
 		c, t := s.rules.Rights().Shown(hashOf(given), s.clock())
 		if c == nil {
 			s.failed(r.Context(), sub, "a token that lets nobody in was shown")

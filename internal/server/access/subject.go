@@ -17,13 +17,14 @@ import (
 
 // subject is who sends a request, where access control is on.
 type subject struct {
-	guard  *Guard
-	name   string
-	token  string // id of the token that was shown
-	socket bool
-	uid    int // of the machine, where it came by the socket, be it in a browser that was let in there
-	owner  bool
-	origin draft.Origin
+	guard   *Guard
+	name    string
+	token   string // id of the token that was shown
+	account string // token of a service account of a cluster; empty: it came otherwise
+	socket  bool
+	uid     int // of the machine, where it came by the socket, be it in a browser that was let in there
+	owner   bool
+	origin  draft.Origin
 }
 
 type subjectKey struct{}
@@ -42,6 +43,8 @@ func (s *subject) caller() (rbac.Caller, bool) {
 	switch {
 	case s.owner:
 		return rbac.Caller{Name: s.name, Kind: core.SubjectUser, Owner: true}, true
+	case s.account != "":
+		return s.ofAccount()
 	case s.token != "":
 		c := rights.By(s.token, s.guard.clock())
 		if c == nil {
@@ -199,7 +202,11 @@ func (s *subject) refusal(verb, noun string, scope core.ProjectID, owner string)
 	default:
 		where = "--project " + string(scope)
 	}
-	hint := fmt.Sprintf("%s can give it: muster access-rule create --%s %s --role ROLE %s, with one of the roles %s", who, c.Kind, c.Name, where, strings.Join(roles, ", "))
+	kind := c.Kind
+	if s.account != "" {
+		kind = core.SubjectGroup // an account of a cluster is a group of one
+	}
+	hint := fmt.Sprintf("%s can give it: muster access-rule create --%s %s --role ROLE %s, with one of the roles %s", who, kind, c.Name, where, strings.Join(roles, ", "))
 	return problem.New(http.StatusForbidden, "forbidden", detail, hint)
 }
 

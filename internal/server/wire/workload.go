@@ -112,10 +112,7 @@ func shown(doc *spec.Document) *spec.Document {
 func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 	out.Image = w.Image
 	for _, c := range w.Checks {
-		out.Checks = append(out.Checks, api.Check{
-			Name: c.Name, Type: c.Type, When: c.When, Verdict: string(c.Verdict), Message: c.Message, By: c.By, At: At(c.At),
-			Users: c.Users, Tries: c.Tries, AskAt: At(c.AskAt), Deadline: At(c.Deadline),
-		})
+		out.Checks = append(out.Checks, Check(&c))
 	}
 	out.Canceled, out.Restarts = w.Canceled, w.Again != ""
 	if h := w.Hold; h != nil {

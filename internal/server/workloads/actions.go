@@ -117,7 +117,7 @@ func (s *routes) decide(ctx context.Context, name *request.Named, body []byte, a
 		return nil, err
 	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
-		return submission.Decide(submission.Decision{Ref: r, Check: o.Check, Approve: approve, User: access.User(ctx), Actor: access.Actor(ctx), Message: o.Message})
+		return submission.Decide(submission.Decision{Ref: r, Check: o.Check, Approve: approve, User: access.User(ctx), Actor: access.Actor(ctx), Message: o.Message, Owner: access.Owns(ctx)})
 	})
 }
 

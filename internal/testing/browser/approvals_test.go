@@ -73,3 +73,26 @@ func TestApprovingAndRejecting(t *testing.T) {
 	g.visit("workloads")
 	g.until(row("wanted") + `.includes('Running') && ` + row("unwanted") + `.includes('Failed') || ` + row("unwanted") + `.includes('Canceled')`)
 }
+
+// Two have to approve: the page says who has, and why one may not do so twice.
+func TestApprovingTogether(t *testing.T) {
+	w := newWorld(t, "--listen", "127.0.0.1:0")
+	mine, theirs := w.enter(1280, 800), w.enterByToken(1280, 800)
+	mine.visit("approvals")
+	theirs.visit("approvals")
+	var me string
+	mine.must(mine.Eval(`fetch('../v1/session').then(r => r.json()).then(s => s.user)`, &me))
+	w.muster("check", "create", "big", "--system", "--type", "approval", "--approvals", "2", "--user", "token", "--user", me)
+	w.submit(`{name: together, command: "sleep 1000", resources: {cpu: 0.1}}`)
+	button := `[...document.querySelectorAll('.ask button')].find(b => b.innerText === 'Approve')`
+	mine.until(button + ` && !` + button + `.getAttribute('aria-disabled') && document.querySelector('.ask').innerText.includes('0 of 2')`)
+	mine.clickText(".ask button", "Approve")
+	mine.clickText("dialog button", "Approve")
+	mine.until(button + `?.getAttribute('aria-disabled') === 'true' && ` + button + `.title.includes('has approved check big already') && document.querySelector('.ask').innerText.includes('1 of 2 ` + me + `')`)
+	theirs.until(button + ` && !` + button + `.getAttribute('aria-disabled') && document.querySelector('.ask').innerText.includes('1 of 2')`)
+	theirs.clickText(".ask button", "Approve")
+	theirs.clickText("dialog button", "Approve")
+	mine.until(`document.querySelectorAll('.ask').length === 0`)
+	mine.visit("workloads")
+	mine.until(row("together") + `.includes('Running')`)
+}

@@ -59,6 +59,29 @@ export interface AppliedItem {
   warnings?: string[]
 }
 
+export interface Approval {
+  check: Check
+  /** In whose place they would decide */
+  for?: string
+  gpus: number
+  id: string
+  kind: string
+  /** Who asks may decide it */
+  may: boolean
+  project: string
+  /** Why they may not */
+  refusal?: string
+  since: Time
+  /** Who submitted it */
+  user: string
+  /** Its name */
+  workload: string
+}
+
+export interface ApprovalList {
+  items: Approval[]
+}
+
 export interface Attempt {
   /** On whose account it ended, as of transitions */
   cause?: string
@@ -211,22 +234,59 @@ export interface Changes {
 }
 
 export interface Check {
+  /** It is asked anew at its deadline, and not rejected */
+  again?: boolean
   /** When it is asked again */
   askAt?: Time
   at?: Time
   /** Who decided */
   by?: string
-  /** Rejected by then */
+  /** Rejected by then, or asked anew */
   deadline?: Time
+  /** Images to be looked at */
+  images?: string[]
   message?: string
   name: string
+  /** How many people have to approve */
+  need?: number
+  /** Not who has submitted it */
+  notSubmitter?: boolean
+  /** Who has it may approve, beside users */
+  role?: string
+  /** Whose check it is: of a project, a department or '-', the system; empty: the document's own, or one of its project's rules */
+  scope?: string
   /** Questions that brought no decision */
   tries?: number
-  type: "approval" | "webhook" | "budget" | "workload" | "time"
+  type: "approval" | "webhook" | "image" | "budget" | "workload" | "time"
   /** Who may approve; empty: everyone */
   users?: string[]
   verdict: "waiting" | "asked" | "approved" | "rejected"
+  /** Who has approved so far */
+  votes?: Vote[]
   when: "queue" | "reservation"
+}
+
+export interface CheckTest {
+  /** Document of the workload; by default one that does nothing */
+  document?: unknown
+}
+
+export interface CheckTrial {
+  /** It is about this workload at all */
+  applies: boolean
+  /** What the program has answered */
+  decision?: "approve" | "reject" | "wait" | "retry"
+  /** Those to be looked at */
+  images?: string[]
+  /** What it says of it */
+  message?: string
+  /** How many have to approve */
+  need?: number
+  /** Why there was no answer */
+  problem?: string
+  tookSeconds?: number
+  /** Who may decide, in words */
+  who?: string
 }
 
 export interface Checked {
@@ -364,6 +424,20 @@ export interface DecisionOptions {
   check?: string
   /** Why; kept with the check */
   message?: string
+}
+
+export interface Delegation {
+  comment?: string
+  from: string
+  /** Project or department; '-': everywhere that one may */
+  scope: string
+  /** User who decides */
+  to: string
+  until: Time
+}
+
+export interface DelegationList {
+  items: Delegation[]
 }
 
 export interface Delivery {
@@ -909,6 +983,15 @@ export interface NewCheckpoint {
   step?: number
 }
 
+export interface NewDelegation {
+  comment?: string
+  /** Project or department; '-': everywhere that one may */
+  scope: string
+  /** User who decides */
+  to: string
+  until: Time
+}
+
 export interface NewJobStep {
   /** CPU cores of all its processes */
   cpus: number
@@ -1075,6 +1158,49 @@ export interface NewSchedule {
   suspended?: boolean
   /** By whose clocks, as the IANA list names it; empty: UTC */
   timeZone?: string
+}
+
+export interface NewScopeCheck {
+  /** How many different people have to approve; by default 1 */
+  approvals?: number
+  /** Certificates in PEM by which the program is known, instead of the machine's */
+  ca?: string
+  description?: string
+  /** What is done then: it counts as rejected (the default), or approvals are asked for anew */
+  expired?: "reject" | "again"
+  /** Patterns of images that it is about, with * for any text; none: all */
+  images?: string[]
+  /** Kinds of workloads that it is about; none: all */
+  kinds?: string[]
+  /** Only workloads that ask for so many GPUs in all, with fractions */
+  minGpus?: number
+  name: string
+  /** Not who has submitted it, nor another in their place */
+  notSubmitter?: boolean
+  /** What an approval holds for: the image as it is named (the default), every image of its repository, or only what is named by digest */
+  remember?: "image" | "repository" | "digest"
+  /** Who has this role where the workload is may decide */
+  role?: string
+  /** Secret of who sets the check, with the keys that sign questions (Standard Webhooks) */
+  secret?: string
+  /** How long one question may take, like 5s; by default 10s */
+  timeout?: string
+  /** Questions in a row without an answer before it lets through; by default 3 */
+  tries?: number
+  /** Patterns of images that need no review */
+  trusted?: string[]
+  /** People approve, a program is asked, or people look at images before their first use */
+  type: "approval" | "webhook" | "image"
+  /** Where there is no answer: lets through after some tries, or asks on (the default) */
+  unanswered?: "open" | "closed"
+  /** Where the question is posted, of type webhook */
+  url?: string
+  /** Who may decide, beside those with the role; with neither whoever may approve workloads there */
+  users?: string[]
+  /** Before it is queued, or once its quota is reserved; by default queue */
+  when?: "queue" | "reservation"
+  /** How long there is to decide, like 24h; by default there is no end */
+  within?: string
 }
 
 export interface NewSecret {
@@ -1907,6 +2033,18 @@ export interface ResourceQuota {
   weight?: number
 }
 
+export interface ReviewedImage {
+  at: Time
+  /** As it is remembered: with its tag, its digest, or its repository alone */
+  image: string
+  /** Who approved it last */
+  user: string
+}
+
+export interface ReviewedImageList {
+  items: ReviewedImage[]
+}
+
 export interface Role {
   /** Roles that who has this one, and may create access rules, may give beside those that allow nothing more than they may do */
   assigns?: string[]
@@ -2089,6 +2227,107 @@ export interface ScheduledRun {
   id: string
   name: string
   phase: string
+}
+
+export interface ScopeCheck {
+  /** How many different people have to approve; by default 1 */
+  approvals?: number
+  /** Certificates in PEM by which the program is known, instead of the machine's */
+  ca?: string
+  createdAt: Time
+  description?: string
+  /** What is done then: it counts as rejected (the default), or approvals are asked for anew */
+  expired?: "reject" | "again"
+  /** Patterns of images that it is about, with * for any text; none: all */
+  images?: string[]
+  /** Kinds of workloads that it is about; none: all */
+  kinds?: string[]
+  /** Only workloads that ask for so many GPUs in all, with fractions */
+  minGpus?: number
+  name: string
+  /** Not who has submitted it, nor another in their place */
+  notSubmitter?: boolean
+  /** What an approval holds for: the image as it is named (the default), every image of its repository, or only what is named by digest */
+  remember?: "image" | "repository" | "digest"
+  /** Who has this role where the workload is may decide */
+  role?: string
+  /** Project or department; '-': the system */
+  scope: string
+  /** Secret of who sets the check, with the keys that sign questions (Standard Webhooks) */
+  secret?: string
+  /** Whose secret signs questions */
+  secretOf?: string
+  /** How long one question may take, like 5s; by default 10s */
+  timeout?: string
+  /** Questions in a row without an answer before it lets through; by default 3 */
+  tries?: number
+  /** Patterns of images that need no review */
+  trusted?: string[]
+  /** People approve, a program is asked, or people look at images before their first use */
+  type: "approval" | "webhook" | "image"
+  /** Where there is no answer: lets through after some tries, or asks on (the default) */
+  unanswered?: "open" | "closed"
+  /** Why what it asks cannot be read; until it is set anew whoever may approve is asked */
+  unread?: string
+  updatedAt: Time
+  /** Where the question is posted, of type webhook */
+  url?: string
+  /** Who made it */
+  user: string
+  /** Who may decide, beside those with the role; with neither whoever may approve workloads there */
+  users?: string[]
+  /** From 1 */
+  version: number
+  /** Before it is queued, or once its quota is reserved; by default queue */
+  when?: "queue" | "reservation"
+  /** How long there is to decide, like 24h; by default there is no end */
+  within?: string
+}
+
+export interface ScopeCheckList {
+  items: ScopeCheck[]
+}
+
+export interface ScopeCheckSpec {
+  /** How many different people have to approve; by default 1 */
+  approvals?: number
+  /** Certificates in PEM by which the program is known, instead of the machine's */
+  ca?: string
+  description?: string
+  /** What is done then: it counts as rejected (the default), or approvals are asked for anew */
+  expired?: "reject" | "again"
+  /** Patterns of images that it is about, with * for any text; none: all */
+  images?: string[]
+  /** Kinds of workloads that it is about; none: all */
+  kinds?: string[]
+  /** Only workloads that ask for so many GPUs in all, with fractions */
+  minGpus?: number
+  /** Not who has submitted it, nor another in their place */
+  notSubmitter?: boolean
+  /** What an approval holds for: the image as it is named (the default), every image of its repository, or only what is named by digest */
+  remember?: "image" | "repository" | "digest"
+  /** Who has this role where the workload is may decide */
+  role?: string
+  /** Secret of who sets the check, with the keys that sign questions (Standard Webhooks) */
+  secret?: string
+  /** How long one question may take, like 5s; by default 10s */
+  timeout?: string
+  /** Questions in a row without an answer before it lets through; by default 3 */
+  tries?: number
+  /** Patterns of images that need no review */
+  trusted?: string[]
+  /** People approve, a program is asked, or people look at images before their first use */
+  type: "approval" | "webhook" | "image"
+  /** Where there is no answer: lets through after some tries, or asks on (the default) */
+  unanswered?: "open" | "closed"
+  /** Where the question is posted, of type webhook */
+  url?: string
+  /** Who may decide, beside those with the role; with neither whoever may approve workloads there */
+  users?: string[]
+  /** Before it is queued, or once its quota is reserved; by default queue */
+  when?: "queue" | "reservation"
+  /** How long there is to decide, like 24h; by default there is no end */
+  within?: string
 }
 
 export interface Secret {
@@ -2560,6 +2799,14 @@ export interface Version {
   commit?: string
   go: string
   version: string
+}
+
+export interface Vote {
+  at: Time
+  by: string
+  /** Who has had them decide */
+  for?: string
+  message?: string
 }
 
 export interface Wait {

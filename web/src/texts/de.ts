@@ -424,6 +424,8 @@ export const de: Texts = {
   $quotaReserved: ', Kontingent reserviert',
   $defaultOfTheImage: 'Vorgabe des Images',
   $question: 'Frage',
+  $imagesToReview: 'Zu prüfende Images',
+  $votesOfNeed: '{votes} von {need} {names}',
   $approvers: 'Entscheiden dürfen',
   $otherChecks: 'Weitere Prüfungen',
   $approve: 'Genehmigen',

@@ -423,6 +423,8 @@ export const en = {
   $quotaReserved: ', quota reserved',
   $defaultOfTheImage: 'default of the image',
   $question: 'Question',
+  $imagesToReview: 'Images to review',
+  $votesOfNeed: '{votes} of {need} {names}',
   $approvers: 'Approvers',
   $otherChecks: 'Other checks',
   $approve: 'Approve',

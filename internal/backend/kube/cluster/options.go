@@ -22,6 +22,9 @@ type Options struct {
 	// of the project; empty: "muster-". A namespace that has the label
 	// muster.dev/project is that project's, whatever its name.
 	Namespaces string
+	// PodSecurity is the Pod Security Standard that namespaces enforce which are made
+	// for projects: privileged, baseline or restricted; empty: the cluster's default.
+	PodSecurity string
 	// Program is an image that has this program at /muster; the agents of mpi
 	// workloads come from it. Without one these cannot run.
 	Program string

@@ -33,6 +33,9 @@ func (p *Cluster) Project(ctx context.Context, namespace string) (core.ProjectID
 	return project, ok, nil
 }
 
+// enforced is the label by which a namespace enforces a Pod Security Standard.
+const enforced = "pod-security.kubernetes.io/enforce"
+
 // EnsureNamespace makes the namespace where it is missing.
 func (p *Cluster) EnsureNamespace(ctx context.Context, name string, project core.ProjectID) error {
 	alive, known, whose, marked := p.Namespaces.State(name)
@@ -45,6 +48,9 @@ func (p *Cluster) EnsureNamespace(ctx context.Context, name string, project core
 		return nil
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelManaged: naming.Managed, naming.LabelProject: string(project)}}}
+	if p.Options.PodSecurity != "" { // with its creation: there is no moment in which it is not enforced
+		ns.Labels[enforced] = p.Options.PodSecurity
+	}
 	made, err := p.Client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 	switch {
 	case err == nil:

@@ -44,6 +44,7 @@ var All = []Right{
 	{"", []string{"events"}, nil, []string{"list", "create", "patch"}, "say why a pod does not come up", doctor.Warn},
 	{"", []string{"persistentvolumeclaims"}, nil, []string{"get", "patch"}, "place pods by their volumes", doctor.Warn},
 	{"", []string{"persistentvolumes"}, nil, []string{"get"}, "place pods by their volumes", doctor.Warn},
+	{"authentication.k8s.io", []string{"tokenreviews"}, nil, []string{"create"}, "know whose tokens of service accounts are", doctor.Warn},
 	{"storage.k8s.io", []string{"storageclasses"}, nil, []string{"get"}, "place pods by their volumes", doctor.Warn},
 	{"resource.k8s.io", []string{"resourceslices", "deviceclasses"}, nil, []string{"list", "watch"}, "see devices that are given through claims", doctor.Warn},
 	{"resource.k8s.io", []string{"resourceclaims"}, nil, []string{"get", "list", "watch", "create", "update", "delete"}, "claim devices", doctor.Warn},

@@ -1,7 +1,7 @@
 import './style.css'
 import { useState } from 'preact/hooks'
 import { get, params, send, workloadURL, type ApiError } from '../../api/client'
-import type { Check, Workload, WorkloadList } from '../../api/types'
+import type { Approval, ApprovalList, Check, Workload, WorkloadList } from '../../api/types'
 import { now } from '../../lib/clock'
 import { ms, plural, shell, span } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
@@ -17,7 +17,8 @@ import { phrase, T } from '../../texts'
 
 const phases = ['Reviewing', 'Reserved'] // in which checks are made
 
-interface Ask { w: Workload; c: Check }
+/** What the server says of who is asked: whether they may decide it, or why not. */
+interface Ask { w: Workload; c: Check; may?: Approval }
 
 /** The rows of those that wait for somebody, with what they are like. */
 const asking = (): string => allRows().filter((r) => r.allowedActions.includes('approve')).map((r) => r.id + r.revision).sort().join()
@@ -29,17 +30,20 @@ function useAsked(): { asks: Ask[] | null; error: ApiError | null } {
     for (let cursor = ''; ;) {
       const l = await get<WorkloadList>('v1/projects/-/workloads' + params({ phase: phases.join(','), limit: 500, view: 'full', cursor }), signal)
       out.push(...l.items)
-      if (!l.next) return out
+      if (!l.next) break
       cursor = l.next
     }
+    const { items } = await get<ApprovalList>('v1/approvals', signal)
+    return { out, may: new Map(items.map((a) => [a.id + a.check.name, a])) }
   }, asking, 500)
   // A check of a reservation waits once there is one.
-  const asks = all?.flatMap((w) => (w.checks ?? []).filter((c) => c.type === 'approval' && c.verdict === 'waiting' && (c.when === 'reservation') === (w.phase === 'Reserved')).map((c) => ({ w, c }))) ?? null
+  const asks: Ask[] | null = all?.out.flatMap((w) => (w.checks ?? []).filter((c) => (c.type === 'approval' || c.type === 'image') && c.verdict === 'waiting' && (c.when === 'reservation') === (w.phase === 'Reserved')).map((c) => ({ w, c, may: all.may.get(w.id + c.name) }))) ?? null
   asks?.sort((a, b) => (a.c.deadline ?? '9').localeCompare(b.c.deadline ?? '9') || a.w.number - b.w.number)
   return { asks, error }
 }
 
-const refusal = (c: Check): string | undefined => {
+const refusal = ({ c, may }: Ask): string | undefined => {
+  if (c.scope) return may && !may.may ? may.refusal : undefined
   const me = session.value?.user ?? ''
   return c.users?.length && !c.users.includes(me) ? phrase(T.$onlyListMayDecideThis, { list: c.users.join(T.$or) }) : undefined
 }
@@ -47,8 +51,8 @@ const refusal = (c: Check): string | undefined => {
 function Approvals() {
   const { asks, error } = useAsked()
   const [deciding, setDeciding] = useState<{ ask: Ask; approve: boolean } | null>(null)
-  const mine = asks?.filter((a) => !refusal(a.c)) ?? []
-  const others = asks?.filter((a) => refusal(a.c)) ?? []
+  const mine = asks?.filter((a) => !refusal(a)) ?? []
+  const others = asks?.filter((a) => refusal(a)) ?? []
   return (
     <Page title={T.$approvals} class="approvals" sub={asks && <span>{mine.length === 0 ? T.$noDecisionsForYou : phrase(T.$decisionsForYou, { decisions: plural(mine.length, T.$nDecisions) })}{others.length > 0 && phrase(T.$othersForOthers, { others: others.length })}</span>}
       actions={mine[0] && <CopyAs of={() => said(mine[0]!, true)} />}>
@@ -71,8 +75,9 @@ const commandOf = (w: Workload): string => {
 
 const verdicts: Record<string, [string, string]> = { waiting: ['pending', T.$pending], asked: ['starting', T.$asked], approved: ['succeeded', T.$approved], rejected: ['failed', T.$rejected] }
 
-function One({ of: { w, c }, decide }: { of: Ask; decide: (approve: boolean) => void }) {
-  const no = refusal(c)
+function One({ of, decide }: { of: Ask; decide: (approve: boolean) => void }) {
+  const { w, c } = of
+  const no = refusal(of)
   const rest = (w.checks ?? []).filter((x) => x.name !== c.name)
   return (
     <Card class="ask" title={<><Link to={workloadPath(w.project, w.name)}>{w.name}</Link> <span class="ask-check">{c.name}</span></>}
@@ -83,7 +88,9 @@ function One({ of: { w, c }, decide }: { of: Ask; decide: (approve: boolean) => 
           [T.$requests, <>{w.gpus > 0 ? plural(w.gpus, T.$nGPUs) : T.$noGPUs}<span class="muted">{phrase(T.$kindPriorityPriorityMore, { kind: w.kind, priority: w.priority, more: c.when === 'reservation' && T.$quotaReserved })}</span></>],
           [T.$command, <code class="command">{commandOf(w) || T.$defaultOfTheImage}</code>],
           !!c.message && [T.$question, c.message],
-          !!c.users?.length && [T.$approvers, c.users.join(', ')],
+          !!(c.users?.length || c.role) && [T.$approvers, [...(c.users ?? []), ...(c.role ? [c.role] : [])].join(', ')],
+          !!c.images?.length && [T.$imagesToReview, <code class="command">{c.images.join(' ')}</code>],
+          (c.need ?? 0) > 1 && [T.$approvals, phrase(T.$votesOfNeed, { votes: c.votes?.length ?? 0, need: c.need ?? 1, names: (c.votes ?? []).map((v) => v.by + (v.for ? ` (${v.for})` : '')).join(', ') })],
           rest.length > 0 && [T.$otherChecks, <span class="counts">{rest.map((x) => <TaskStatus key={x.name} state={verdicts[x.verdict]?.[0] ?? 'pending'} label={`${x.name} ${verdicts[x.verdict]?.[1] ?? x.verdict}`} />)}</span>],
         ]} />
         <div class="ask-acts">
