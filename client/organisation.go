@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/musterhq/muster/api"
 )
@@ -132,6 +133,19 @@ func (s NodeService) List(ctx context.Context) (*api.NodeList, error) {
 // Holdings returns who holds each device, until when, and how busy it is.
 func (s NodeService) Holdings(ctx context.Context) (*api.Holdings, error) {
 	return one[api.Holdings](ctx, s.c, call{method: http.MethodGet, path: "/v1/holdings", again: true})
+}
+
+// Course returns who held each device between two times, and is likely to; zero: a day
+// ago, and in a day.
+func (s NodeService) Course(ctx context.Context, from, to time.Time) (*api.HoldingsCourse, error) {
+	q := url.Values{}
+	if !from.IsZero() {
+		q.Set("from", from.Format(time.RFC3339Nano))
+	}
+	if !to.IsZero() {
+		q.Set("to", to.Format(time.RFC3339Nano))
+	}
+	return one[api.HoldingsCourse](ctx, s.c, call{method: http.MethodGet, path: "/v1/holdings/course", query: q, again: true})
 }
 
 // Get returns one node.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/schedule/forecast"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/estimate"
 	"github.com/musterhq/muster/internal/engine/explanation"
@@ -73,6 +74,50 @@ func (c *Control) answer(ctx context.Context, ask draft.Command[*explanation.Stu
 	}
 	return s.Answer(), nil
 }
+
+// Course answers who is likely to hold which devices until an instant, with a lookup
+// of the workloads that it names. Whoever asks again soon is told the same.
+func (c *Control) Course(ctx context.Context, until time.Time) (forecast.Course, func(core.WorkloadID) *core.Workload, error) {
+	c.courses.Lock()
+	last := c.courses.last
+	c.courses.Unlock()
+	if now := c.clock(); last != nil && now.Sub(last.at) < max(courseHolds, forecastRests*last.cost) && !until.After(last.until) {
+		return last.course, last.study.Live, nil
+	}
+	select {
+	case c.studies <- struct{}{}:
+		defer func() { <-c.studies }()
+	case <-ctx.Done():
+		return forecast.Course{}, nil, ctx.Err()
+	}
+	s, err := Do(ctx, c, explanation.Forecast())
+	if err != nil {
+		return forecast.Course{}, nil, err
+	}
+	begun := time.Now()
+	told := &toldCourse{at: c.clock(), until: until, study: s, course: s.Course(until)}
+	told.cost = time.Since(begun)
+	c.courses.Lock()
+	c.courses.last = told
+	c.courses.Unlock()
+	return told.course, s.Live, nil
+}
+
+// courses keeps the last course that was told.
+type courses struct {
+	sync.Mutex
+	last *toldCourse
+}
+
+type toldCourse struct {
+	at, until time.Time
+	cost      time.Duration
+	study     *explanation.Study
+	course    forecast.Course
+}
+
+// courseHolds is for how long a course is told again.
+const courseHolds = 10 * time.Second
 
 // Estimates is how good the estimates of starts were since the server began.
 func (c *Control) Estimates() estimate.Score { return c.engine.Insight.Score.Read() }

@@ -55,6 +55,7 @@ type Control struct {
 	// ready is closed once every backend has said what nodes it has.
 	ready     chan struct{}
 	forecasts forecasts
+	courses   courses
 	rights    atomic.Pointer[rbac.Policy]
 }
 

@@ -87,3 +87,59 @@ func TestWhyTellsWhereItWouldBe(t *testing.T) {
 		t.Errorf("it would be at %+v", y.Places)
 	}
 }
+
+// spansOf are those of a workload, and whether it is named.
+func spansOf(h api.HoldingsCourse, name string) (out []api.SpanOfUse) {
+	for _, n := range h.Nodes {
+		for _, d := range n.Devices {
+			for _, x := range d.Spans {
+				if h.Workloads[x.Workload].Name == name {
+					out = append(out, x)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// What has ended is told as it was, what runs with its likely end, and what waits for
+// it with when it is likely to come.
+func TestHoldingsHaveACourse(t *testing.T) {
+	t.Parallel()
+	w := newHall(t)
+	w.submit(`{"name":"short","command":["fake","run=10ms"],"resources":{"gpu":2,"cpu":1}}`)
+	w.await("short", "Completed")
+	for _, n := range []string{"n0", "n1", "n2", "n3"} {
+		w.hold(n, 4)
+	}
+	w.submit(`{"name":"next","command":["fake"],"resources":{"gpu":4,"cpu":1},"maxDuration":"1h"}`)
+	w.await("next", "Queued")
+	before := time.Now()
+	var h api.HoldingsCourse
+	w.call("GET", "/v1/holdings/course", "", &h)
+	short, runs, next := spansOf(h, "short"), spansOf(h, "hold-n1-4"), spansOf(h, "next")
+	if len(short) != 2 || short[0].Likely || short[0].Part != 1000 || short[0].To < short[0].From || time.UnixMilli(short[0].To).After(before) {
+		t.Errorf("short: %+v", short)
+	}
+	if len(runs) != 4 || runs[0].Likely || runs[0].To <= before.UnixMilli() {
+		t.Errorf("hold-n1-4 runs until some time: %+v", runs)
+	}
+	if len(next) != 4 || !next[0].Likely || next[0].From < before.UnixMilli() || next[0].Task != -1 {
+		t.Errorf("next: %+v", next)
+	}
+	for _, n := range h.Nodes {
+		for _, d := range n.Devices {
+			for i, x := range d.Spans {
+				if i > 0 && (d.Spans[i-1].To == 0 || d.Spans[i-1].To > x.From+1) { // of two at a time each has its millisecond
+					t.Errorf("%s %s has two at a time: %+v", n.Name, d.ID, d.Spans)
+				}
+			}
+		}
+	}
+	h = api.HoldingsCourse{}
+	w.call("GET", "/v1/holdings/course?to="+before.Add(-time.Hour).UTC().Format(time.RFC3339), "", &h)
+	if len(h.Nodes)+len(h.Workloads) != 0 {
+		t.Errorf("an hour ago there was nothing: %+v", h)
+	}
+	w.refused("GET", "/v1/holdings/course?from=2999-01-01T00:00:00Z", "", 422, "invalid")
+}

@@ -1,6 +1,8 @@
 package explanation
 
 import (
+	"time"
+
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule/forecast"
 	"github.com/musterhq/muster/internal/engine/draft"
@@ -67,3 +69,22 @@ func (s *Study) agree(f *forecast.Forecast, all map[core.WorkloadID]forecast.Spa
 		}
 	}
 }
+
+// Course is who holds which devices from now on until an instant, as it goes if
+// everything takes as long as is likely and nobody comes. It tells of the jobs of the
+// scheduler alone. Where the scheduler fails nothing is told.
+func (s *Study) Course(until time.Time) forecast.Course {
+	var out forecast.Course
+	f := s.copy.Safely("", func() {
+		spans, _ := s.spans()
+		out = forecast.CourseOf(s.copy, spans, until.UnixMilli())
+	})
+	if f != nil {
+		s.failed(f)
+		return forecast.Course{Simple: true}
+	}
+	return out
+}
+
+// Live is a workload of a course; nil: it is not known any more.
+func (s *Study) Live(id core.WorkloadID) *core.Workload { return s.live[id] }

@@ -90,6 +90,7 @@ func Needs() map[string]Need {
 		"GET /v1/usage":                                somewhere(rbac.Read, rbac.Dashboards),
 		"GET /v1/metrics":                              somewhere(rbac.Read, rbac.Dashboards),
 		"GET /v1/holdings":                             somewhere(rbac.Read, rbac.Nodes),
+		"GET /v1/holdings/course":                      somewhere(rbac.Read, rbac.Nodes),
 		"GET /v1/cluster":                              somewhere(rbac.Read, rbac.Nodes),
 		"GET /v1/nodes":                                somewhere(rbac.Read, rbac.Nodes),
 		"GET /v1/nodes/{name}":                         somewhere(rbac.Read, rbac.Nodes),

@@ -149,7 +149,12 @@ func SightOf(ctx context.Context) Sight {
 
 // Of reports whether a workload is seen.
 func (s *Sight) Of(w *core.Workload) bool {
-	return s.Every || s.rights.Sees(s.caller, w.Project, w.User, w.Kind)
+	return s.Any(w.Project, w.User, w.Kind)
+}
+
+// Any is Of by what a workload is of: its project, owner and kind.
+func (s *Sight) Any(p core.ProjectID, owner string, kind lifecycle.Kind) bool {
+	return s.Every || s.rights.Sees(s.caller, p, owner, kind)
 }
 
 // Projects reports whether something about workloads of a project may be seen: those

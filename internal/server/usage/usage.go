@@ -34,6 +34,7 @@ type routes struct {
 func Register(r *reader.Reader, a huma.API) {
 	s := &routes{r, a}
 	s.holdingsRoute()
+	s.courseRoute()
 	s.routes()
 	s.measuredRoutes()
 }

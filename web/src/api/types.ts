@@ -383,6 +383,16 @@ export interface Converted {
   notes: ConvertNote[] | null
 }
 
+export interface CourseHolder {
+  /** It may not be seen by who asks: it has no name here */
+  hidden?: boolean
+  id: string
+  kind: string
+  name: string
+  project: string
+  user: string
+}
+
 export interface DeadlineState {
   /** What becomes of it then */
   action: "warn" | "stop"
@@ -489,6 +499,13 @@ export interface Device {
   product: string
   /** Thousandths held */
   used: number
+}
+
+export interface DeviceCourse {
+  /** Of partitions of devices, where nothing says of which: their count by profile */
+  id: string
+  /** By their begin */
+  spans: SpanOfUse[]
 }
 
 export interface DeviceHolder {
@@ -706,6 +723,20 @@ export interface Holdings {
   nodes: NodeHoldings[]
   /** Those that hold devices */
   workloads: Holder[]
+}
+
+export interface HoldingsCourse {
+  /** From when on it is whole: later than asked for where more is held than one answer tells */
+  from: Time
+  /** Those with devices that were or will be held */
+  nodes: NodeCourse[]
+  /** What is before was so; what is after is likely */
+  now: Time
+  /** There is too much to foretell: nothing after now is told but likely ends */
+  simple?: boolean
+  /** Up to when it tells: earlier than asked for where nobody can tell more */
+  to: Time
+  workloads: CourseHolder[]
 }
 
 export interface Identity {
@@ -1287,6 +1318,11 @@ export interface NodeCounts {
   ready: number
   /** Nodes */
   total: number
+}
+
+export interface NodeCourse {
+  devices: DeviceCourse[]
+  name: string
 }
 
 export interface NodeHoldings {
@@ -2409,6 +2445,20 @@ export interface Slowest {
   task: number
   /** In the unit of the metric */
   value: number
+}
+
+export interface SpanOfUse {
+  from: number
+  /** It has not begun */
+  likely?: boolean
+  /** In thousandths */
+  part: number
+  /** Index of the task; -1: of what is yet to start */
+  task: number
+  /** Absent: no end is known */
+  to?: number
+  /** Its place in workloads, from 0 */
+  workload: number
 }
 
 export interface Stage {

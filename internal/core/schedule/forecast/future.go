@@ -43,6 +43,8 @@ type future struct {
 	relieved []core.WorkloadID
 	madeRoom map[core.WorkloadID]bool // for whom others have left
 	task     int
+	track    *track // who holds what meanwhile; nil: nobody asks
+	last     int64  // until when it is looked at most (unix ms); 0: as far as ends are known
 }
 
 func newFuture(c *state.Copy, id core.WorkloadID, spans map[core.WorkloadID]Span, pick func(Span) int64) *future {
@@ -124,7 +126,7 @@ func (f *future) run() int64 {
 		if f.stabilize(len(cfg.Actions) != 1) {
 			return f.now
 		}
-		if len(f.ends) == 0 {
+		if len(f.ends) == 0 || f.last > 0 && f.ends[0].At > f.last {
 			return 0
 		}
 		if f.looks > forecastLooks {
@@ -153,7 +155,7 @@ func (f *future) stabilize(displaces bool) bool {
 		for _, pl := range p.Placements {
 			f.place(pl)
 		}
-		if _, ok := f.starts[f.id]; ok || f.id == "" && len(f.starts) >= f.waiting {
+		if _, ok := f.starts[f.id]; ok || f.id == "" && f.track == nil && len(f.starts) >= f.waiting {
 			return true
 		}
 		for _, e := range p.Evictions {
@@ -195,6 +197,12 @@ func (f *future) place(pl schedule.Placement) {
 		f.cause(pl)
 	}
 	j.Held, j.Shape, j.Promised, j.BelowSince = held, schedule.NewShape(j.Shape.Sets, groups), false, 0
+	f.put(j)
+}
+
+// put is what a job has become.
+func (f *future) put(j *schedule.Job) {
+	f.track.follow(j, f.now)
 	f.st.PutJob(*j)
 }
 
@@ -292,7 +300,7 @@ func (f *future) part(j *schedule.Job, gone func(*schedule.Held) bool) {
 		j.Started, j.Since, j.BelowSince, j.EndsBy, j.Likely = 0, f.now, 0, 0, 0
 		f.ends = slices.DeleteFunc(f.ends, func(x Freed) bool { return x.ID == j.ID })
 	}
-	f.st.PutJob(*j)
+	f.put(j)
 }
 
 // promise remembers for whom others have left: they go first.
@@ -341,6 +349,7 @@ func (f *future) advance() {
 		}
 		f.st.DropJob(x.ID)
 		if !slices.ContainsFunc(j.Held, func(h schedule.Held) bool { return h.Leaving }) {
+			f.track.left(x.ID, f.now)
 			delete(f.jobs, x.ID)
 			continue
 		}
@@ -351,6 +360,6 @@ func (f *future) advance() {
 			i, _ := slices.BinarySearchFunc(f.ends, e, sooner)
 			f.ends = slices.Insert(f.ends, i, e)
 		}
-		f.st.PutJob(*j)
+		f.put(j)
 	}
 }
