@@ -3,11 +3,13 @@ package browser_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/testing/browser"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -26,6 +28,10 @@ var machineScreens = []screen{
 		g.clickUntil(".side-name", "sweep-large", `/would start|fits nowhere/.test(document.querySelector('.outlook-strip')?.innerText)`)
 	}},
 	{name: "map-table", path: "map?as=table", ready: `document.querySelectorAll('tbody tr').length > 8`},
+	{name: "map-ahead", path: "map", ready: `document.querySelector('.timeline input')`, then: func(g *page) {
+		g.must(g.Eval(`(() => { const e = document.querySelector('.timeline input'); e.value = 240; e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
+		g.until(`document.querySelector('.timeline').dataset.when === 'ahead' && document.querySelectorAll('.map-side li').length > 1`)
+	}},
 	{name: "nodes", path: "nodes", ready: `document.querySelectorAll('tbody tr').length === 8`},
 	{name: "nodes-none", path: "nodes?q=no-such", ready: `document.body.innerText.includes('No node matches')`},
 	{name: "node", path: "nodes/gpu-a04", ready: `document.querySelectorAll('.devices tbody tr').length === 8 && document.querySelector('.steps tbody tr') && document.querySelectorAll('.plot .line').length > 2`},
@@ -133,6 +139,65 @@ func TestTheMapTellsWhoAndWhere(t *testing.T) {
 	// It goes on living: a place that is free is said without a reload.
 	f.call("POST", "/v1/projects/default/workloads/first:stop", doc{"gracePeriod": "1s"}, nil)
 	g.until(`[...document.querySelectorAll('.map-side ul:first-of-type .side-name')].some(e => e.innerText === 'third')`)
+}
+
+// The map has a memory: it shows who had the GPUs a while ago, and who is likely to
+// have them later; the slider goes there, and the address keeps what is shown.
+func TestTheMapHasAMemory(t *testing.T) {
+	f := newFleet(t, hall()[:2]...)
+	for _, n := range []string{"first", "second"} {
+		f.submit("Running", doc{"name": n, "resources": doc{"gpu": 8, "cpu": 1}, "maxDuration": "1h"})
+	}
+	f.submit("Queued", doc{"name": "third", "resources": doc{"gpu": 8, "cpu": 1}, "maxDuration": "10h"})
+	f.submit("Queued", doc{"name": "fourth", "resources": doc{"gpu": 8, "cpu": 1}, "maxDuration": "10h"})
+	g := f.enter(1280, 800)
+	g.visit("map")
+	g.until(`document.querySelector('canvas')?.dataset.spots === '16' && document.querySelector('.timeline input')`)
+	slide := func(minutes int) {
+		g.must(g.Eval(fmt.Sprintf(`(() => { const e = document.querySelector('.timeline input'); e.value = %d; e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})) })()`, minutes), nil))
+	}
+	const holders = `[...document.querySelectorAll('.map-side ul:first-of-type .side-name')].map(e => e.innerText).sort().join()`
+	g.until(holders + ` === 'first,second'`)
+	slide(150)
+	g.until(holders + ` === 'fourth,third' && document.querySelector('.timeline-at').innerText.includes('in 2h 30m')`)
+	g.until(`location.search.includes('at=') && document.querySelector('.timeline').dataset.when === 'ahead' && document.querySelector('.timeline-note').innerText.includes('Forecast')`)
+	g.until(`document.querySelectorAll('.map-side h2').length === 1`) // who waits is not known of then
+	g.must(g.Eval(`location.reload()`, nil))
+	g.until(`document.querySelectorAll('.map-side h2').length === 1 && ` + holders + ` === 'fourth,third'`)
+	slide(-90)
+	g.until(holders + ` === '' && document.querySelector('.map-legend')?.innerText.includes('16') && document.querySelector('.timeline-at').innerText.includes('1h 30m ago')`)
+	g.clickText("button", "Now")
+	g.until(holders + ` === 'first,second' && !location.search.includes('at=')`)
+	g.click(`.timeline button[aria-pressed]`) // it plays the two days, through what was seen above
+	g.until(holders + ` === 'fourth,third'`)
+	g.click(`.timeline button[aria-pressed]`)
+}
+
+// One machine has the page for itself: each of its GPUs says who has it and until when.
+func TestTheMapOfOneMachine(t *testing.T) {
+	f := newFleet(t, hall()[:1]...)
+	var r backend.Reading
+	f.busy(&r, f.submit("Running", doc{"name": "train", "resources": doc{"gpu": 2, "cpu": 1}, "maxDuration": "1h"}), 0.5)
+	f.submit("Running", doc{"name": "half", "resources": doc{"gpu": 0.5, "cpu": 1}})
+	f.submit("Running", doc{"name": "quarter", "resources": doc{"gpu": 0.25, "cpu": 1}})
+	f.backend.Uses(r)
+	g := f.enter(1280, 800)
+	g.visit("map")
+	g.until(`document.querySelectorAll('.bench-gpu').length === 8 && document.body.innerText.includes('50%')`)
+	const of = `[...document.querySelectorAll('.bench-gpu')].find(e => e.innerText.includes('half'))`
+	g.until(of + `?.innerText.includes('quarter')`)
+	var parts []float64
+	g.must(g.Eval(`(e => [...e.querySelectorAll('.bench-bar i')].map(i => i.offsetWidth / e.querySelector('.bench-bar').offsetWidth))(`+of+`)`, &parts))
+	slices.Sort(parts)
+	if len(parts) != 2 || math.Abs(parts[0]-.25) > .02 || math.Abs(parts[1]-.5) > .02 {
+		t.Errorf("a half and a quarter are drawn as %v", parts)
+	}
+	g.until(`document.querySelector('.bench-gpu[data-state="held"]').innerText.includes('Free in')`)
+	var fills float64
+	g.must(g.Eval(`(b => b.width * b.height)(document.querySelector('.bench-gpus').getBoundingClientRect()) / (1280 * 800)`, &fills))
+	if fills < .3 {
+		t.Errorf("the GPUs have %.0f%% of the window", 100*fills)
+	}
 }
 
 // A node is emptied: first it is said what becomes of what runs there, and then

@@ -49,6 +49,7 @@ var screens = []screen{
 		g.press("?")
 		g.until(`document.querySelector('.keylist')`)
 	}},
+	{name: "map-one", path: "map", ready: `document.querySelectorAll('.bench-gpu').length === 8 && document.querySelector('.timeline')`},
 	{name: "question", path: "workloads/default/llm-pretrain", ready: `document.querySelector('.lifeline')`, then: func(g *page) {
 		g.clickText("button", "Stop")
 		g.until(`document.querySelector('dialog[open]')`)

@@ -105,6 +105,8 @@ export interface Cell {
   held: { by: Holder; part: number; task: number }[]
   /** 0 to 1; undefined: nobody looked */
   busy: number | undefined
+  /** The instant it is of; undefined: the present */
+  at?: number | undefined
 }
 
 export const cellWords: Record<CellState, string> = {
@@ -112,14 +114,14 @@ export const cellWords: Record<CellState, string> = {
 }
 
 /** Every GPU of some nodes. */
-export function cells(nodes: Node[], h: Holdings | null): Cell[] {
+export function cells(nodes: Node[], h: Holdings | null, at?: number): Cell[] {
   const told = new Map(h?.nodes.map((n) => [n.name, new Map(n.devices.map((d) => [d.id, d]))]))
   return nodes.flatMap((node) => {
     const mine = told.get(node.name)
     return node.devices.map((device): Cell => {
       const d = mine?.get(device.id)
       const held = (d?.held ?? []).map((x) => ({ by: h!.workloads[x.workload]!, part: x.part, task: x.task }))
-      return { node, device, held, busy: d?.utilization, state: stateOfDevice(node, device, held, h !== null) }
+      return { node, device, held, at, busy: d?.utilization, state: stateOfDevice(node, device, held, h !== null) }
     })
   })
 }

@@ -55,6 +55,8 @@ const shapes = {
   exit: <path d="M9.500 2.500h-6c-.6 0-1 .4-1 1v9c0 .6.4 1 1 1h6M11 5l3 3-3 3M14 8H6.500" {...line} />,
   warning: <g {...line}><path d="M8 2.300 14.200 13H1.800z" /><path d="M8 6.500v3M8 11.200v.1" /></g>,
   info: <g {...line}><circle cx="8" cy="8" r="5.800" /><path d="M8 7.300v3.500M8 5.100v.1" /></g>,
+  play: <path d="M5 3.200 12.500 8 5 12.800z" {...line} />,
+  drain: <g {...line}><path d="M8 2.300v6M5.300 5.800 8 8.500l2.700-2.700" /><rect x="2.200" y="10.500" width="11.600" height="3" rx="1" /></g>,
   wrap: <path d="M2.500 4h11M2.500 8h8.500a2 2 0 0 1 0 4H8.500M10 10.400 8.400 12l1.600 1.600M2.500 12h3" {...line} />,
 } satisfies Record<string, JSX.Element>
 

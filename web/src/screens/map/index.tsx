@@ -1,6 +1,6 @@
 import './style.css'
-import { useMemo, useState } from 'preact/hooks'
-import type { Cluster, Holder, Holdings, Row, Why } from '../../api/types'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { Cluster, Holder, Holdings, HoldingsCourse, Row, Why } from '../../api/types'
 import { workloadURL } from '../../api/client'
 import { byName, cells, cellWords, freeOf, racks, short, useHoldings, version, type Cell } from '../../fleet/nodes'
 import { milli, nodePath } from '../../fleet/parts'
@@ -10,10 +10,12 @@ import { go, setQuery, workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
 import { allRows, cluster, loadError, rowsVersion, waits } from '../../live/store'
 import type { Screen, ScreenProps } from '../../screen'
+import { complain } from '../../ui/overlay'
 import { Empty, Failure, Link, Loading, Page, sentence } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { Icon } from '../../ui/icons'
 import { python } from '../../work/acts'
+import { lazy } from '../../lib/lazy'
 import { Board } from './board'
 import { looksOf, modes, partsOf, type Mode } from './looks'
 import { Twin } from './twin'
@@ -53,11 +55,38 @@ function Sum({ c }: { c: Cluster }) {
   )
 }
 
+const mapLater = () => import('../../later')
+const Timeline = lazy(() => mapLater().then((l) => l.Timeline))
+const Bench = lazy(() => mapLater().then((l) => l.Bench))
+
+/** The map at another instant than now: who had what then, or is likely to. */
+function useMemory(c: Cluster, h: Holdings | null, query: URLSearchParams) {
+  const [at, show] = useState(() => instantOf(query))
+  const course = useLive<HoldingsCourse>(at === undefined ? null : 'v1/holdings/course', () => Math.floor(now.value / 60_000), 20_000).data
+  const [of, setOf] = useState<Pick<typeof import('../../later'), 'holdingsAt' | 'nodesAt'>>()
+  useEffect(() => {
+    if (at !== undefined && !of) void mapLater().then((l) => setOf(l)).catch(complain)
+  }, [at === undefined])
+  const then = useMemo(() => {
+    if (at === undefined || !course || !of) return null
+    const held = of.holdingsAt(course, at)
+    return { held, nodes: of.nodesAt(c.nodes, held) }
+  }, [at, course, of, c])
+  return { at, show, course, nodes: then?.nodes ?? c.nodes, h: at === undefined ? h : then?.held ?? null }
+}
+
+/** The instant in an address; undefined: the present. */
+function instantOf(query: URLSearchParams): number | undefined {
+  const at = ms(query.get('at'))
+  return Number.isNaN(at) ? undefined : at
+}
+
 /** What is meant by the pointer, the focus or the address. */
 type Meant = { id: string } | null
 
-function Fleet({ c, h, query }: { c: Cluster; h: Holdings | null; query: URLSearchParams }) {
-  const mode: Mode = modes.find(([m]) => m === query.get('by'))?.[0] ?? 'held'
+function Fleet({ c, h: present, query }: { c: Cluster; h: Holdings | null; query: URLSearchParams }) {
+  const { at: instant, show, course, nodes: known, h } = useMemory(c, present, query)
+  const mode: Mode = modes.find(([m]) => m === query.get('by') && (m !== 'use' || instant === undefined))?.[0] ?? 'held'
   const pool = query.get('pool') ?? ''
   const type = query.get('gpu') ?? ''
   const freeOnly = query.get('free') !== null
@@ -65,8 +94,8 @@ function Fleet({ c, h, query }: { c: Cluster; h: Holdings | null; query: URLSear
   const [hover, setHover] = useState<Meant>(null)
   const [at, setAt] = useState<Cell | null>(null)
   const v = version(c)
-  const nodes = useMemo(() => c.nodes.filter((n) => n.devices.length > 0 && (!pool || n.pool === pool) && (!type || n.devices.some((d) => d.product === type))), [v, pool, type])
-  const all = useMemo(() => cells(nodes, h), [nodes, h])
+  const nodes = useMemo(() => known.filter((n) => n.devices.length > 0 && (!pool || n.pool === pool) && (!type || n.devices.some((d) => d.product === type))), [v, known, pool, type])
+  const all = useMemo(() => cells(nodes, h, instant), [nodes, h])
   const of = useMemo(() => {
     const m = new Map<string, Cell[]>()
     for (const x of all) m.set(x.node.name, [...(m.get(x.node.name) ?? []), x])
@@ -76,7 +105,8 @@ function Fleet({ c, h, query }: { c: Cluster; h: Holdings | null; query: URLSear
   const rackList = useMemo(() => racks(c, nodes), [nodes])
   const id = hover?.id ?? (at?.held.length ? at.held[0]!.by.id : '') ?? ''
   const meant = id || picked
-  const waiting = useWaiting()
+  const queue = useWaiting()
+  const waiting = instant === undefined ? queue : nobody
   const waits = waiting.find((r) => r.id === meant)
   const { data: why } = useLive<Why>(waits ? workloadURL(waits.project, waits.id) + '/why' : null, () => cluster.value)
   const ghosts = useMemo(() => new Set(!waits || !why ? [] : all.filter((x) => why.places?.some((s) => s.node === x.node.name && (s.devices ?? []).includes(x.device.id)))), [all, why, waits])
@@ -87,13 +117,13 @@ function Fleet({ c, h, query }: { c: Cluster; h: Holdings | null; query: URLSear
   }, [all, meant, waits, freeOnly])
   const legend = useMemo(() => <Legend all={all} mode={mode} projects={projects} />, [all, mode, projects])
   // The pointer goes over many GPUs of one holder: the list is drawn once for it.
-  const side = useMemo(() => <Side holders={h?.workloads ?? []} waiting={waiting} meant={meant} picked={picked} projects={mode === 'project' ? projects : []} hover={(x) => setHover(x ? { id: x } : null)} />, [h, waiting, meant, picked, projects, mode])
+  const side = useMemo(() => <Side then={instant !== undefined} holders={h?.workloads ?? []} waiting={waiting} meant={meant} picked={picked} projects={mode === 'project' ? projects : []} hover={(x) => setHover(x ? { id: x } : null)} />, [h, instant === undefined, waiting, meant, picked, projects, mode])
   const open = (x: Cell): void => go(nodePath(x.node.name))
   return (
     <>
       <div class="toolbar">
         <div class="segments" role="group" aria-label={T.$colorBy}>
-          {modes.map(([m, name]) => <button key={m} type="button" aria-pressed={m === mode} onClick={() => setQuery({ by: m === 'held' ? null : m })}>{name}</button>)}
+          {modes.filter(([m]) => m !== 'use' || instant === undefined).map(([m, name]) => <button key={m} type="button" aria-pressed={m === mode} onClick={() => setQuery({ by: m === 'held' ? null : m })}>{name}</button>)}
         </div>
         <Choice label={T.$pool} value={pool} all={c.pools.map((p) => [p.name, p.name])} set={(x) => setQuery({ pool: x })} />
         <Choice label="GPU" value={type} all={[...new Set(c.nodes.flatMap((n) => n.devices.map((d) => d.product)))].sort().map((t) => [t, short(t)])} set={(x) => setQuery({ gpu: x })} />
@@ -103,7 +133,10 @@ function Fleet({ c, h, query }: { c: Cluster; h: Holdings | null; query: URLSear
         <div class="map">
           <div class="map-main">
             {legend}
-            <Board racks={rackList} of={of} mode={mode} projects={projects} lit={lit} ghosts={ghosts} onAt={setAt} open={open} describe={describe} card={(x) => <CellCard of={x} />} />
+            {nodes.length === 1 && nodes[0]!.devices.length <= benchMost
+              ? <Bench node={nodes[0]!} cells={all} mode={mode} projects={projects} lit={lit} ghosts={ghosts} then={instant !== undefined} onAt={setAt} />
+              : <Board racks={rackList} of={of} mode={mode} projects={projects} lit={lit} ghosts={ghosts} onAt={setAt} open={open} describe={describe} card={(x) => <CellCard of={x} />} />}
+            <Timeline at={instant} course={course} show={show} />
             {waits && <Outlook of={waits} why={why} ghosts={ghosts.size} />}
           </div>
           {side}
@@ -112,6 +145,9 @@ function Fleet({ c, h, query }: { c: Cluster; h: Holdings | null; query: URLSear
     </>
   )
 }
+
+const benchMost = 16 // GPUs of one machine that are drawn large
+const nobody: Row[] = []
 
 function Choice({ label, value, all, set }: { label: string; value: string; all: [string, string][]; set: (v: string) => void }) {
   if (all.length < 2 && !value) return null
@@ -178,7 +214,7 @@ function Outlook({ of, why, ghosts }: { of: Row; why: Why | null; ghosts: number
 const sideMost = 150
 
 /** Who holds GPUs and who waits for them; the map follows the pointer and the focus. */
-function Side({ holders, waiting, meant, picked, projects, hover }: { holders: Holder[]; waiting: Row[]; meant: string; picked: string; projects: string[]; hover: (id: string | null) => void }) {
+function Side({ holders, waiting, meant, picked, projects, hover, then }: { then: boolean; holders: Holder[]; waiting: Row[]; meant: string; picked: string; projects: string[]; hover: (id: string | null) => void }) {
   const [text, setText] = useState('')
   const fits = (x: { name: string; project: string; user: string }): boolean => !text || [x.name, x.project, x.user].some((s) => s.toLowerCase().includes(text.toLowerCase()))
   const running = [...holders].filter(fits).sort((a, b) => b.gpu - a.gpu || byName(a, b))
@@ -200,8 +236,8 @@ function Side({ holders, waiting, meant, picked, projects, hover }: { holders: H
       <h2>{T.$usingGPUs}</h2>
       {running.length === 0 ? <p class="muted">{text ? T.$noMatches : T.$noGPUIsAllocated}</p> : <ul>{running.slice(0, sideMost).map((w) => item(w.id, w.name, w.project, milli(w.gpu), `${w.project}, ${w.user}${w.likely ? phrase(T.$freeInTime, { time: span(Math.max(0, ms(w.likely) - now.value)).split(' ')[0] }) : ''}`))}</ul>}
       {running.length > sideMost && <p class="muted">{phrase(T.$andSideMostMore, { sideMost: running.length - sideMost })}</p>}
-      <h2>{T.$waitingForGPUs}</h2>
-      {queued.length === 0 ? <p class="muted">{text ? T.$noMatches : waitingCount.value > 0 ? T.$noWaitingWorkloadIsKnownTo : T.$nothingIsWaiting}</p> : <ul>{queued.slice(0, sideMost).map((r) => item(r.id, r.name, r.project, gpus(r.gpus), waits.value.get(r.id)?.message ?? r.project))}</ul>}
+      {!then && <h2>{T.$waitingForGPUs}</h2>}
+      {then ? null : queued.length === 0 ? <p class="muted">{text ? T.$noMatches : waitingCount.value > 0 ? T.$noWaitingWorkloadIsKnownTo : T.$nothingIsWaiting}</p> : <ul>{queued.slice(0, sideMost).map((r) => item(r.id, r.name, r.project, gpus(r.gpus), waits.value.get(r.id)?.message ?? r.project))}</ul>}
     </aside>
   )
 }

@@ -54,7 +54,7 @@ function lookOfPart(c: Cell, project: string, mode: Mode, projects: string[]): L
     case 'project': return projectLook(projects, projects.indexOf(project))
     case 'use': return c.busy === undefined ? unknown : c.busy === 0 ? idle : heats[Math.min(4, Math.floor(c.busy * 5))]!
     case 'time': {
-      const left = (freeAt(c) - present()) / 1000
+      const left = (freeAt(c) - (c.at ?? present())) / 1000
       return Number.isNaN(left) ? unknown : times.find(([s]) => left <= s)![1]
     }
   }

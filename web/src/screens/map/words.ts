@@ -8,7 +8,7 @@ export function freeWords(c: Cell): string {
   const at = freeAt(c)
   if (c.state === 'free') return T.$now
   if (c.state === 'shut' || c.state === 'broken') return T.$notAtPresent
-  return Number.isNaN(at) ? T.$unknownLower : at <= present() ? T.$anyMoment : phrase(T.$inTime, { time: span(at - present()) })
+  return Number.isNaN(at) ? T.$unknownLower : at <= (c.at ?? present()) ? T.$anyMoment : phrase(T.$inTime, { time: span(at - (c.at ?? present())) })
 }
 
 export const busyWords = (c: Cell): string => (c.busy === undefined ? (c.held.length ? T.$notMeasured : '–') : Math.round(c.busy * 100) + '%')

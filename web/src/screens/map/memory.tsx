@@ -1,0 +1,93 @@
+// The map with a memory: who held what a while ago, and is likely to hold it.
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Holder, Holdings, HoldingsCourse, Node } from '../../api/types'
+import { now, present } from '../../lib/clock'
+import { moment, ms, span } from '../../lib/format'
+import { setQuery } from '../../lib/router'
+import { Button } from '../../ui/basics'
+import { phrase, T } from '../../texts'
+
+const minute = 60_000
+
+/** Who holds what at an instant, as the API tells it of the present. */
+export function holdingsAt(c: HoldingsCourse, at: number): Holdings {
+  const place = new Map<number, number>()
+  const workloads: Holder[] = []
+  const nodes = c.nodes.map((n) => ({
+    name: n.name,
+    devices: n.devices.map((d) => ({
+      id: d.id,
+      held: d.spans.filter((x) => x.from <= at && (!x.to || x.to > at)).map((x) => {
+        let i = place.get(x.workload)
+        if (i === undefined) {
+          place.set(x.workload, (i = workloads.length))
+          const w = c.workloads[x.workload]!
+          workloads.push({ ...w, phase: 'Running', preemptible: false, gpu: 0, ...(x.to ? { likely: new Date(x.to).toISOString() } : {}) })
+        }
+        workloads[i]!.gpu += x.part
+        return { workload: i, task: x.task, part: x.part }
+      }),
+    })),
+  }))
+  return { at: new Date(at).toISOString(), workloads, nodes }
+}
+
+/** Nodes as a map of another instant needs them: how well they were is not known, only who had what. */
+export function nodesAt(nodes: Node[], h: Holdings): Node[] {
+  const told = new Map(h.nodes.map((n) => [n.name, new Map(n.devices.map((d) => [d.id, (d.held ?? []).reduce((sum, x) => sum + x.part, 0)]))]))
+  return nodes.map((n) => ({ ...n, ready: true, cordoned: false, draining: false, cutOff: false, devices: n.devices.map((d) => ({ ...d, healthy: true, used: told.get(n.name)?.get(d.id) ?? 0 })) }))
+}
+
+const playFor = 24_000 // ms for all of it
+
+/** The slider below the map. at: what is shown; undefined: the present. */
+export function Timeline({ at, course, show }: { at: number | undefined; course: HoldingsCourse | null; show: (at: number | undefined) => void }) {
+  const today = now.value
+  const first = course ? ms(course.from) : today - 1440 * minute
+  const last = course ? Math.max(ms(course.to), today) : today + 1440 * minute
+  const [playing, setPlaying] = useState(false)
+  const latest = useRef(at)
+  latest.current = at
+  const keep = (t: number | undefined): void => setQuery({ at: t === undefined ? null : new Date(t).toISOString().slice(0, 16) + 'Z' })
+  const set = (minutes: number): void => show(minutes === 0 ? undefined : present() + minutes * minute)
+  useEffect(() => {
+    if (!playing) return
+    let frame = 0
+    let before = performance.now()
+    const step = (t: number): void => {
+      const next = (latest.current ?? first) + ((t - before) / playFor) * (last - first)
+      before = t
+      if (next >= last) {
+        setPlaying(false)
+        show(last)
+        keep(last)
+        return
+      }
+      show(next)
+      frame = requestAnimationFrame(step)
+    }
+    if (latest.current === undefined || latest.current >= last - minute) latest.current = first
+    show(latest.current)
+    frame = requestAnimationFrame(step)
+    return () => cancelAnimationFrame(frame)
+  }, [playing, course])
+  const value = at === undefined ? 0 : Math.round((at - today) / minute)
+  const words = at === undefined || value === 0 ? T.$now : value < 0
+    ? phrase(T.$timeAgoAt, { time: moment(at, today, false), ago: span(-value * minute) })
+    : phrase(T.$timeAheadAt, { time: moment(at, today, false), ahead: span(value * minute) })
+  const part = useMemo(() => ((today - first) / (last - first)) * 100, [first, last, Math.floor(today / minute)])
+  return (
+    <div class="timeline" data-when={at === undefined ? 'now' : value > 0 ? 'ahead' : 'past'}>
+      <Button kind="quiet" icon={playing ? 'stop' : 'play'} aria-label={playing ? T.$pausePlay : T.$playTheDays} aria-pressed={playing} onClick={() => {
+        if (playing) keep(latest.current)
+        setPlaying(!playing)
+      }} />
+      <input type="range" aria-label={T.$timeShown} aria-valuetext={words} min={Math.ceil((first - today) / minute)} max={Math.floor((last - today) / minute)} step={1} value={value} style={{ '--part': part + '%' }}
+        onInput={(e) => { setPlaying(false); set(Number(e.currentTarget.value)) }}
+        onChange={(e) => { const v = Number(e.currentTarget.value); keep(v === 0 ? undefined : present() + v * minute) }} />
+      <output class="timeline-at">{words}</output>
+      <Button refused={at === undefined ? T.$theMapIsOfNow : undefined} onClick={() => { setPlaying(false); show(undefined); keep(undefined) }}>{T.$backToNow}</Button>
+      {at !== undefined && <p class="muted timeline-note">{value > 0 ? course?.simple ? T.$tooMuchToForetell : T.$oneLikelyCourse : T.$healthIsNotKnownThen}</p>}
+    </div>
+  )
+}
