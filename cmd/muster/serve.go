@@ -30,6 +30,7 @@ import (
 	"github.com/musterhq/muster/internal/program"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/serviceproxy"
+	"github.com/musterhq/muster/internal/sharelink"
 	"github.com/musterhq/muster/internal/systemd"
 	"github.com/musterhq/muster/internal/telemetry"
 )
@@ -180,10 +181,15 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
+	shares, err := sharesOf(o)
+	if err != nil {
+		return err
+	}
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
 		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso, Cluster: review, Reported: curves.Store,
+		Shares: shares,
 		Status: status,
 	})
 	probes.pass(srv.Probes())
@@ -309,4 +315,12 @@ func policyOf(o cli.ServerOptions) schedule.Policy {
 		options = append(options, schedule.InOrder())
 	}
 	return schedule.NewPolicy(options...)
+}
+
+// sharesOf are the links that show workloads without an account; nil: they are off.
+func sharesOf(o cli.ServerOptions) (*sharelink.Kept, error) {
+	if !o.ShareLinks {
+		return nil, nil
+	}
+	return sharelink.Open(filepath.Join(o.DataDir, "shares.json"))
 }

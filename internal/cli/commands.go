@@ -45,6 +45,7 @@ func commands(hooks Hooks) []command {
 		{"look", "top", top.NewTop},
 		{"look", "why", inspect.NewWhy},
 		{"look", "ui", newUI},
+		{"look", "share", inspect.NewShare},
 		{"look", "wait", inspect.NewWait},
 		{"look", "events history transitions", inspect.NewEvents},
 		{"look", "lifecycle", inspect.NewLifecycle},

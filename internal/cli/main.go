@@ -71,6 +71,7 @@ type ServerOptions struct {
 	TLSCert, TLSKey           string   // files: what Listen is encrypted with; empty: it is not
 	TokenFile                 string   // what whoever comes over TCP must show; empty: one of the server's own
 	Advertise                 string   // URL at which tasks elsewhere reach this server to report; empty: they do not
+	ShareLinks                bool     // show workloads to people without an account, by links
 	Hosts                     []string // names by which browsers may call this server
 	SSO                       string   // file with the settings of single sign-on; empty: there is none
 	Probes                    string   // HOST:PORT of health and metrics, for anyone; empty: none

@@ -50,6 +50,7 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.TokenFile, "token-file", "", "file with the token that clients over TCP must show; with it --listen may name any address, whose connections are not encrypted")
 	f.StringVar(&o.Advertise, "advertise", "", "URL at which tasks on other machines reach this server, to report progress and checkpoints: that of a --listen address, as they see it")
 	f.StringArrayVar(&o.Hosts, "ui-host", nil, "a name by which browsers may call this server, such as that of a proxy; repeat for several")
+	f.BoolVar(&o.ShareLinks, "share-links", false, "let people make links that show one of their workloads, or one curve of it, without an account; they expire, can be revoked, and every opening is in the audit log")
 	f.StringVar(&o.SSO, "sso", "", "file with the settings of single sign-on, by which people sign in where access control is on")
 	f.StringVar(&o.Probes, "probes", "", "serve /livez, /readyz and /metrics on this HOST:PORT to anyone, without a token")
 	f.StringVar(&o.SMTPServer, "smtp-server", "", "HOST:PORT of the server that takes mail for notifications; by default none is sent")

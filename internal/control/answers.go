@@ -95,21 +95,21 @@ func (c *Control) Course(ctx context.Context, until time.Time) (forecast.Course,
 		return forecast.Course{}, nil, err
 	}
 	begun := time.Now()
-	told := &toldCourse{at: c.clock(), until: until, study: s, course: s.Course(until)}
-	told.cost = time.Since(begun)
+	made := &lastCourse{at: c.clock(), until: until, study: s, course: s.Course(until)}
+	made.cost = time.Since(begun)
 	c.courses.Lock()
-	c.courses.last = told
+	c.courses.last = made
 	c.courses.Unlock()
-	return told.course, s.Live, nil
+	return made.course, s.Live, nil
 }
 
-// courses keeps the last course that was told.
+// courses keeps the last course that was made.
 type courses struct {
 	sync.Mutex
-	last *toldCourse
+	last *lastCourse
 }
 
-type toldCourse struct {
+type lastCourse struct {
 	at, until time.Time
 	cost      time.Duration
 	study     *explanation.Study

@@ -34,9 +34,11 @@ import (
 	"github.com/musterhq/muster/internal/server/reviews"
 	"github.com/musterhq/muster/internal/server/rights"
 	"github.com/musterhq/muster/internal/server/schedules"
+	"github.com/musterhq/muster/internal/server/share"
 	"github.com/musterhq/muster/internal/server/usage"
 	"github.com/musterhq/muster/internal/server/watch"
 	"github.com/musterhq/muster/internal/server/workloads"
+	"github.com/musterhq/muster/internal/sharelink"
 )
 
 // Config is what a Server needs.
@@ -74,6 +76,8 @@ type Config struct {
 	// Reported keeps what tasks report as curves; nil: in memory, for as long as the
 	// server runs.
 	Reported *reported.Store
+	// Shares are links that show workloads without an account; nil: there are none.
+	Shares *sharelink.Kept
 	// SSO is by whom people sign in; nil: by tokens alone.
 	SSO *access.SSO
 	// Cluster says whose a token of a Kubernetes cluster is; nil: these let nobody in.
@@ -90,6 +94,7 @@ type Server struct {
 	builds   string // directory of the logs of image builds
 	tasks    string // socket
 	reported *reported.Store
+	shares   *sharelink.Kept
 	metrics  *metrics
 	api      huma.API
 	mux      *access.Mux
@@ -102,7 +107,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		Reader: reader.New(c.Control, c.Clock, c.Log), version: c.Version, status: c.Status, sealer: c.Sealer, builds: c.BuildLogs, tasks: c.TaskSocket,
-		reported: c.Reported, closing: make(chan struct{}),
+		reported: c.Reported, shares: c.Shares, closing: make(chan struct{}),
 	}
 	if s.reported == nil {
 		s.reported, _ = reported.Open("") // without a folder nothing can fail
@@ -203,6 +208,7 @@ func (s *Server) routes() {
 	s.schemas()
 	workloads.Register(s.Reader, s.api, s.reported, s.closing)
 	curves.Register(s.Reader, s.api, s.reported)
+	share.Register(s.Reader, s.api, s.mux, s.guard, s.reported, s.shares)
 	schedules.Register(s.Reader, s.api)
 	logs.Register(s.Reader, s.api, s.builds, s.closing)
 	watch.Register(s.Reader, s.api, s.version.Version, s.closing)

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/server/access"
+	"github.com/musterhq/muster/internal/sharelink"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -64,8 +65,12 @@ func newWorldOver(t *testing.T, st store.Store, sso *access.SSO, nodes ...core.N
 	w := &world{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: st, Log: log, Images: true}, SampleEvery: 50 * time.Millisecond}, w.backend)
+	links, err := sharelink.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.server = server.New(server.Config{
-		Control: ctl, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, SSO: sso, Cluster: w.reviews,
+		Control: ctl, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, Shares: links, SSO: sso, Cluster: w.reviews,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},
 	})
 	socket := filepath.Join(t.TempDir(), "s")

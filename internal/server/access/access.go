@@ -164,7 +164,7 @@ var open = map[string]bool{"/healthz": true, "/livez": true, "/readyz": true, "/
 // session. The unix socket's file mode is its guard.
 func (s *Guard) authenticate(r *http.Request) (*visit, *api.Problem) {
 	p, ok := r.Context().Value(peerKey{}).(peer)
-	if ok && p.unix || open[r.URL.Path] {
+	if ok && p.unix || open[r.URL.Path] || strings.HasPrefix(r.URL.Path, SharedAt) {
 		return nil, nil
 	}
 	given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -283,5 +283,19 @@ func Actor(ctx context.Context) string { return "user:" + User(ctx) }
 // PagesAt is where the pages are. Any path below it that is no file is the page
 // itself, which looks at the address.
 const PagesAt = "/ui/"
+
+// SharedAt is where links show workloads to people without an account: the rest of the
+// path is the key.
+const SharedAt = "/share/"
+
+// Address is where a request comes from, as the audit log has it.
+func Address(r *http.Request) string {
+	p, _ := r.Context().Value(peerKey{}).(peer)
+	return addressOf(r, p)
+}
+
+// Note adds an entry to the audit log of what no rule decides about, whether or not
+// access control is on.
+func (s *Guard) Note(ctx context.Context, e core.AuditEntry) { s.write(ctx, e) }
 
 func isPage(p string) bool { return p == "/" || p == "/ui" || strings.HasPrefix(p, PagesAt) }

@@ -22,7 +22,8 @@ func Needs() map[string]Need {
 		// What everybody may read who reaches the server, and how one signs in.
 		"/": anyone, "GET /healthz": anyone, "GET /livez": anyone, "GET /readyz": anyone, "GET /version": anyone,
 		"GET /ui": anyone, "GET " + PagesAt: anyone, "POST /v1/session": anyone,
-		"GET /v1/sign-in": anyone, "POST /v1/sign-in": anyone, "POST /v1/sign-in/device": anyone, "POST /v1/sign-in/token": anyone,
+		"GET " + SharedAt + "{token}": anyone,
+		"GET /v1/sign-in":             anyone, "POST /v1/sign-in": anyone, "POST /v1/sign-in/device": anyone, "POST /v1/sign-in/token": anyone,
 		"GET /metrics": system(rbac.Read, rbac.Metrics),
 
 		// What is about nobody, or about whoever asks.
@@ -32,6 +33,7 @@ func Needs() map[string]Need {
 		"POST /v1/convert": known,
 		"GET /v1/secrets":  known, "POST /v1/secrets": own(rbac.Create, rbac.Credentials), "DELETE /v1/secrets/{name}": own(rbac.Delete, rbac.Credentials),
 		"GET /v1/notifications": known, "POST /v1/notifications": known, "DELETE /v1/notifications/{name}": known,
+		"GET /v1/shares": known, "POST /v1/shares": known, "DELETE /v1/shares/{id}": known,
 		"GET /v1/notifications/deliveries": known, "POST /v1/notifications/redeliver": known, "POST /v1/notifications/test": known,
 		"GET /v1/auth/whoami": known, "GET /v1/auth/can-i": known,
 

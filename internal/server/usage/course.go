@@ -56,11 +56,11 @@ func (s *routes) course(ctx context.Context, in *courseInput) (*courseOutput, er
 	c := course{sight: access.SightOf(ctx), from: from, place: map[core.WorkloadID]int{}, body: api.HoldingsCourse{Now: api.Time(now), To: api.Time(to), Workloads: []api.CourseHolder{}}}
 	running := map[core.WorkloadID]map[deviceKey]int64{} // until when, in ms; 0: nobody knows
 	if to.After(now) {
-		told, live, err := s.Control.Course(ctx, to)
+		next, live, err := s.Control.Course(ctx, to)
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		c.ahead(told, live, running, to)
+		c.ahead(next, live, running, to)
 	}
 	err := s.Store.Uses(ctx, store.UseQuery{From: from, To: minTime(now, to), Now: now}, func(u core.Use) bool {
 		c.was(u, running, now)
@@ -108,12 +108,12 @@ func (c *course) workload(id core.WorkloadID, name string, project core.ProjectI
 }
 
 // ahead adds what is to come. Of what runs already only the end is noted.
-func (c *course) ahead(told forecast.Course, live func(core.WorkloadID) *core.Workload, running map[core.WorkloadID]map[deviceKey]int64, to time.Time) {
-	c.body.Simple = told.Simple
-	if told.Until > 0 && told.Until < to.UnixMilli() {
-		c.body.To = api.Time(time.UnixMilli(told.Until).UTC())
+func (c *course) ahead(next forecast.Course, live func(core.WorkloadID) *core.Workload, running map[core.WorkloadID]map[deviceKey]int64, to time.Time) {
+	c.body.Simple = next.Simple
+	if next.Until > 0 && next.Until < to.UnixMilli() {
+		c.body.To = api.Time(time.UnixMilli(next.Until).UTC())
 	}
-	for _, h := range told.Holds {
+	for _, h := range next.Holds {
 		w := live(h.ID)
 		if w == nil {
 			continue

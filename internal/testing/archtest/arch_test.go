@@ -31,7 +31,7 @@ var pure = []string{"bytes", "cmp", "compress/gzip", "container/heap", "encoding
 var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/rand", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/pem", "io/fs", "os", "path", "path/filepath", "syscall"}, pure...)
 
 // groupsOfRoutes is what every group of the server's routes may use.
-var groupsOfRoutes = []string{"internal/server/access", "internal/server/problem", "internal/server/reader", "internal/server/request", "internal/server/wire", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/reported", "api"}
+var groupsOfRoutes = []string{"internal/server/access", "internal/server/problem", "internal/server/reader", "internal/server/request", "internal/server/wire", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/reported", "internal/sharelink", "api"}
 
 // rules are looked up by the longest prefix.
 var rules = []rule{
@@ -110,6 +110,7 @@ var rules = []rule{
 	{pkg: "internal/serviceproxy", may: []string{"internal/serviceproxy", "internal/control", "internal/engine", "internal/core", "internal/backend", "internal/store", "internal/timeseries"}, why: "a service carries requests; what follows from them control decides"},
 	{pkg: "internal/timeseries", may: nil, why: "a day of numbers knows not what they are of"},
 	{pkg: "internal/reported", may: nil, why: "curves know not what they are of, nor who has said so"},
+	{pkg: "internal/sharelink", may: []string{"internal/core", "internal/wholefile"}, why: "links know not what they show, nor who has asked"},
 	{pkg: "internal/telemetry", may: []string{"internal/control", "internal/engine", "internal/core", "internal/timeseries"}, why: "what counts is told what happened, and decides nothing"},
 	{pkg: "internal/mpi", may: nil, why: "both ends of the agent run beside tasks and know nothing of the rest"},
 	{pkg: "internal/slurmtools", may: []string{"internal/mpi", "internal/rootfs", "internal/convert", "internal/core", "api"}, why: "what a batch script finds runs beside tasks; it knows the agents, how Slurm writes things, and how a container's file tree is made"},
@@ -146,10 +147,11 @@ var rules = []rule{
 	{pkg: "internal/server/reviews", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/rights", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/schedules", may: groupsOfRoutes, why: "a group of routes knows no other group"},
+	{pkg: "internal/server/share", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/watch", may: groupsOfRoutes, why: "a group of routes knows no other group"},
 	{pkg: "internal/server/bulk", may: []string{"internal/server/problem", "internal/server/wire", "api"}, why: "what is done with many is told how to ask one, and knows no workload"},
 	{pkg: "internal/server/workloads", may: append([]string{"internal/server/bulk"}, groupsOfRoutes...), why: "a group of routes knows no other group"},
-	{pkg: "internal/server", may: []string{"internal/server", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/reported", "api", "web"}, why: "the API decides nothing and touches no implementation"},
+	{pkg: "internal/server", may: []string{"internal/server", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/reported", "internal/sharelink", "api", "web"}, why: "the API decides nothing and touches no implementation"},
 	{pkg: "internal/cli", may: []string{"internal/cli", "internal/convert", "internal/core", "internal/doctor", "internal/handover", "internal/simulate", "internal/systemd", "api", "client"}, why: "the command line is a client like any other; of the server it shares only the pure core and converters, and what runs that in virtual time"},
 	{pkg: "internal/cli/terminal", may: []string{"api"}, why: "streams and keys are of any program; of the contract it shares the size of a terminal"},
 	{pkg: "internal/cli/session", may: []string{"internal/cli/terminal", "internal/core", "internal/systemd", "internal/wholefile", "api", "client"}, why: "what carries a command out knows no command"},

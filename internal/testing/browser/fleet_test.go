@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/server"
+	"github.com/musterhq/muster/internal/sharelink"
 	"github.com/musterhq/muster/internal/testing/browser"
 	"github.com/musterhq/muster/internal/testing/controltest"
 	"github.com/musterhq/muster/internal/testing/fakebackend"
@@ -46,9 +47,13 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 	f := &fleet{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}, SampleEvery: 200 * time.Millisecond}, f.backend)
+	links, err := sharelink.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Token: fleetToken, MAC: func(purpose string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte("key"+purpose))) },
-		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1},
+		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1}, Shares: links,
 	})
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1245,6 +1245,17 @@ export interface NewSecret {
   values: Record<string, string>
 }
 
+export interface NewShare {
+  /** Only the curve of this reported number; default: the state of the workload and all curves */
+  chart?: string
+  /** For how long the link is good, like 12h; 1h to 90d; default: 7d */
+  expires?: string
+  /** Of the workload; needed where it is named by its name */
+  project?: string
+  /** Name or id of a workload of who asks */
+  workload: string
+}
+
 export interface NewSignIn {
   /** URL to which the provider sends the browser back: the sign-in page of this server, or an address of the machine that the browser is on */
   redirect: string
@@ -2405,6 +2416,28 @@ export interface Session {
   user: string
   /** Of the server */
   version: string
+}
+
+export interface Share {
+  /** Who made it */
+  by: string
+  /** The one number that it shows */
+  chart?: string
+  created: Time
+  expires: Time
+  id: string
+  name: string
+  /** How often it was opened since the server began */
+  opened: number
+  /** Below the server's address; told once, when it is made: only its hash is kept */
+  path?: string
+  project: string
+  /** Its id */
+  workload: string
+}
+
+export interface ShareList {
+  items: Share[]
 }
 
 export interface SignInAnswer {

@@ -22,7 +22,7 @@ var Words = compat.Words{
 	None: []string{
 		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
 		"environment", "events", "exec", "explain", "export", "import", "lifecycle", "login", "logout", "logs", "metrics", "move", "notifications", "policy", "port-forward", "preempt", "project", "quota",
-		"reject", "role", "scale", "schedule", "secret", "server", "service-account", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait",
+		"reject", "role", "scale", "schedule", "secret", "server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait",
 	},
 	Phase: func(p lifecycle.Phase) string { return cmp.Or(States[p].Long, Pending.Long) },
 }

@@ -123,6 +123,7 @@ function Actions({ w }: { w: Workload }) {
         service && !refusal({ id: 'update' }, w)
           ? { label: T.$editAndUpdate, icon: 'code', run: () => go('submit?update=' + at) }
           : { label: T.$editAndRestart, icon: 'code', refused: refusal({ id: 'revise' }, w), run: () => go('submit?revise=' + at) },
+        { label: T.$shareDots, icon: 'link', run: () => later((l) => void l.shareForm(w)) },
         { label: T.$saveAsTemplate, icon: 'bookmark', run: () => later((l) => l.keepForm(w)) },
         { label: T.$priorityAndLimits, icon: 'gear', refused: refusal({ id: 'change' }, w), run: () => later((l) => l.changeForm([w])) },
         ...(service ? [{ label: T.$scale, icon: 'columns' as const, refused: refusal({ id: 'scale' }, w), run: () => later((l) => l.scaleForm(w)) }] : []),
