@@ -11,11 +11,11 @@ const url = (name: string, verb: string): string => `v1/nodes/${encodeURICompone
 
 const done: Record<string, string> = { cordon: T.$cordoned, uncordon: T.$uncordoned }
 
-/** Keeps new work from a node, or lets it in again. Reports whether it was done. */
-export async function change(name: string, verb: 'cordon' | 'uncordon', o: NodeOptions = {}): Promise<boolean> {
+/** Keeps new work from a node, or lets it in again; what it did can be taken back, unless it is the last of this. Reports whether it was done. */
+export async function change(name: string, verb: 'cordon' | 'uncordon', o: NodeOptions = {}, last = false): Promise<boolean> {
   try {
     await send<Node>('POST', url(name, verb), o)
-    toast(`${done[verb]} ${name}`)
+    toast(`${done[verb]} ${name}`, last ? {} : { action: { label: T.$undo, run: () => void change(name, verb === 'cordon' ? 'uncordon' : 'cordon', {}, true) } })
     return true
   } catch (e) {
     complain(e, phrase(T.$nameCouldNotChange, { name }))

@@ -1482,4 +1482,5 @@ export const de: Texts = {
   $untilTimeOpenedN: 'bis {time}, {n}-mal geöffnet',
   $revoke: 'Widerrufen',
   $shareDots: 'Teilen…',
+  $aName: '{name}: {act}',
 }

@@ -1481,4 +1481,5 @@ export const en = {
   $untilTimeOpenedN: 'until {time}, opened {n} times',
   $revoke: 'Revoke',
   $shareDots: 'Share…',
+  $aName: '{act} {name}',
 } as const

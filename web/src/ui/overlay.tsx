@@ -53,10 +53,10 @@ const drop = (id: number): void => {
 }
 
 /** Says something shortly; what is bad stays until it is closed. */
-export function toast(text: ComponentChildren, o: { bad?: boolean; action?: { label: string; run: () => void } } = {}): void {
+export function toast(text: ComponentChildren, o: { bad?: boolean; action?: { label: string; run: () => void } | undefined } | undefined = {}): void {
   const t: Toast = { id: ++number, text, bad: o.bad ?? false, action: o.action }
   toasts.value = [...toasts.value.slice(-3), t]
-  if (!t.bad) setTimeout(() => drop(t.id), 6000)
+  if (!t.bad) setTimeout(() => drop(t.id), t.action ? 10_000 : 6000)
 }
 
 /** Says what went wrong. */

@@ -60,7 +60,9 @@ export async function perform(a: Act, of: Named[]): Promise<boolean> {
     if (all.length > 1) await bulk(a.id, all.map((w) => w.id))
     else {
       await send(...path(a, all[0]!))
-      toast(`${a.done} ${all[0]!.name}`)
+      const w = all[0]!
+      const back = undone[a.id]
+      toast(`${a.done} ${w.name}`, back && { action: { label: T.$undo, run: () => void send(...path(acts[back], w)).then(() => toast(`${acts[back].done} ${w.name}`), complain) } })
     }
     return true
   } catch (e) {
@@ -68,6 +70,9 @@ export async function perform(a: Act, of: Named[]): Promise<boolean> {
     return false
   }
 }
+
+/** What takes an act back. */
+const undone: Record<string, 'hold' | 'release'> = { hold: 'release', release: 'hold' }
 
 /** The name of one, or how many there are. */
 export const several = (of: Named[]): string => (of.length === 1 ? of[0]!.name : plural(of.length, T.$nWorkloads))

@@ -5,7 +5,7 @@ import type { Workload } from '../api/types'
 import { shell } from '../lib/format'
 import { askFor, type Input, type Values } from '../ui/ask'
 import { curl, type Said } from '../ui/copyas'
-import { toast } from '../ui/overlay'
+import { complain, toast } from '../ui/overlay'
 import { named, pyNamed, python, several, type Named } from './acts'
 import { bulk } from './bulk'
 import { words } from './priority'
@@ -69,7 +69,12 @@ export async function changeForm(all: Named[]): Promise<void> {
     said: (v) => saidChange(all, patchOf(v, first)),
     act: async (v) => {
       const patch = patchOf(v, first)
-      if (one) await send('PATCH', workloadURL(one.project, one.name), patch, 'application/merge-patch+json').then(() => toast(phrase(T.$changedName, { name: one.name })))
+      if (one) {
+        const set = (p: Record<string, unknown>): Promise<unknown> => send('PATCH', workloadURL(one.project, one.name), p, 'application/merge-patch+json').then(() => undefined)
+        await set(patch)
+        const was = patchOf(Object.fromEntries(Object.keys(patch).map((k) => [k, first[k] ?? ''])), Object.fromEntries(Object.keys(patch).map((k) => [k, v[k] ?? ''])))
+        toast(phrase(T.$changedName, { name: one.name }), { action: { label: T.$undo, run: () => void set(was).then(() => toast(phrase(T.$changedName, { name: one.name })), complain) } })
+      }
       else await bulk('change', all.map((w) => w.id), patch)
     },
   })

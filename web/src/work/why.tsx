@@ -15,6 +15,7 @@ import { Icon, type IconName } from '../ui/icons'
 import { ask, complain, copy, toast } from '../ui/overlay'
 import { Status } from '../ui/status'
 import { named, pyNamed, python, refusal } from './acts'
+import { Remedy } from './remedy'
 import { PriorityPick, priorityWord } from './priority'
 import { estimateOf } from './start'
 import { phrase, T } from '../texts'
@@ -200,6 +201,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
                   <p>{sentence(r.message)}</p>
                   {numbers(r).length > 0 && <div class="numbers">{numbers(r).map(([k, v]) => <span key={k}>{k} <b>{v}</b></span>)}</div>}
                   {r.hint && r.hint !== 'wait' && <p class="muted">{sentence(r.hint)}</p>}
+                  <Remedy token={r.token} of={rowNamed(y.project, y.name)} />
                 </li>
               )
             })}

@@ -89,7 +89,7 @@ function General({ w }: { w: Workload }) {
       [T.$runTime, Number.isNaN(ran) ? null : span(ran)],
       [T.$gpuTime, w.gpuSeconds > 0 ? span(w.gpuSeconds * 1000) : null],
       [T.$exitCode, last?.exitCode],
-      [T.$progress, w.progress ? <span class="progress"><Bar part={w.progress.step} whole={w.progress.total ?? 0} label={phrase(T.$stepStep2, { step: w.progress.step })} tone="running" />{phrase(T.$stepStepMore, { step: w.progress.step, more: w.progress.total ? phrase(T.$ofTotal, { total: w.progress.total }) : '' })}</span> : null],
+      [T.$progress, w.progress ? <span class="progress">{!!w.progress.total && <Bar part={w.progress.step} whole={w.progress.total} label={phrase(T.$stepStep2, { step: w.progress.step })} tone="running" />}{phrase(T.$stepStepMore, { step: w.progress.step, more: w.progress.total ? phrase(T.$ofTotal, { total: w.progress.total }) : '' })}</span> : null],
       [T.$checkpoint, w.checkpoint ? <>{phrase(T.$codeAgeAgo, { code: <code class="clip">{w.checkpoint.path}</code>, age: <Age at={w.checkpoint.at} /> })}</> : null],
       [T.$address, w.replicas?.url ? <a href={w.replicas.url} rel="noreferrer">{w.replicas.url}</a> : null],
       [T.$replicas, w.replicas ? phrase(T.$readyOfTotalReady, { ready: w.replicas.ready, total: w.replicas.wanted }) : null],

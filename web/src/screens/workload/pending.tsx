@@ -2,9 +2,9 @@ import type { Why, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
 import { moment, ms, span } from '../../lib/format'
 import { waits } from '../../live/store'
-import { Button, Card, Link, sentence } from '../../ui/basics'
+import { Card, Link, sentence } from '../../ui/basics'
 import { Icon } from '../../ui/icons'
-import { acts, perform } from '../../work/acts'
+import { Remedy } from '../../work/remedy'
 import { estimateOf } from '../../work/start'
 import { Expected, Offers } from '../../work/why'
 import { phrase, T } from '../../texts'
@@ -25,8 +25,8 @@ export function Pending({ w, why }: { w: Workload; why: Why | null }) {
           <li key={r.token + i}>
             <p class="reason"><code>{r.token}</code> {sentence(r.message)}</p>
             <p class="muted">{who[r.act] ?? r.act}{r.hint && ': ' + r.hint}</p>
-            {r.token === 'Held' && w.allowedActions.includes('release') && <Button icon="right" onClick={() => void perform(acts.release, [w])}>{T.$release}</Button>}
-            {r.token === 'ReviewRequired' && w.allowedActions.includes('approve') && <Link class="button plain" to="approvals">{T.$openTheApproval}</Link>}
+            <Remedy token={r.token} of={w} />
+            {r.token === 'AdmissionChecks' && <Link to="approvals">{T.$openTheApproval}</Link>}
           </li>
         ))}
       </ol>

@@ -1,0 +1,88 @@
+package browser_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// What waits for an approval is approved and rejected where that is said: on its page,
+// beside the queue, and by the palette.
+func TestApprovingWhereTheReasonStands(t *testing.T) {
+	w := newWorld(t)
+	for _, n := range []string{"first", "second", "third"} {
+		w.submit(`{name: ` + n + `, command: "sleep 1000", resources: {cpu: 0.1}, checks: [{name: legal, type: approval}]}`)
+	}
+	g := w.enter(1280, 800)
+	g.visit("workloads/default/first")
+	g.clickText(".reasons button", "Approve")
+	g.until(`document.activeElement.tagName === 'TEXTAREA'`)
+	g.write("ticket 12")
+	g.clickText("dialog button", "Approve")
+	g.until(`document.querySelector('.page-sub .status')?.innerText.includes('Running') && !document.querySelector('dialog[open]')`)
+	if out := w.muster("describe", "first"); !strings.Contains(out, "ticket 12") {
+		t.Errorf("the reason is not kept: %s", out)
+	}
+	g.visit("queue?why=default/second")
+	g.clickText(".blockers button", "Reject")
+	g.until(`document.querySelector('dialog[open]')?.innerText.includes('ends the workload')`)
+	g.clickText("dialog button", "Reject")
+	w.muster("wait", "second", "--for", "Failed", "--timeout", "60s")
+	g.visit("workloads/default/third")
+	g.press("Control+k")
+	g.until(`document.querySelector('.palette-field input')`)
+	g.write("approve")
+	g.press("Enter")
+	g.until(`document.querySelector('dialog textarea')`)
+	g.clickText("dialog button", "Approve")
+	g.until(`document.querySelector('.page-sub .status')?.innerText.includes('Running')`)
+}
+
+// What was done by mistake is undone from the message that says it was done.
+func TestWhatCanBeUndoneIs(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{name: big, command: "sleep 1000", resources: {gpu: 8, cpu: 0.1}}`)
+	w.submit(`{name: waits, command: "sleep 1000", resources: {gpu: 8, cpu: 0.1}, priority: low}`)
+	w.muster("wait", "waits", "--for", "Queued", "--timeout", "60s")
+	g := w.enter(1280, 800)
+	g.visit("workloads/default/waits")
+	state := func(want string) {
+		t.Helper()
+		g.until(`document.querySelector('.page-sub .status')?.innerText.includes('` + want + `')`)
+	}
+	undo := func() {
+		t.Helper()
+		g.until(`document.querySelectorAll('.toast button').length > 1`)
+		g.clickText(".toast button", "Undo")
+	}
+	g.click(`button[aria-label="More"]`)
+	g.clickText(".menu button", "Hold")
+	g.until(`document.querySelector('.reasons')?.innerText.includes('Held')`)
+	undo()
+	g.until(`document.querySelector('.reasons') && !document.querySelector('.reasons').innerText.includes('Held')`)
+	state("Queued")
+	g.click(`button[aria-label="More"]`)
+	g.clickText(".menu button", "Priority and limits")
+	g.until(`document.querySelector('dialog select')`)
+	g.must(g.Eval(`(() => { const e = document.querySelector('dialog select'); e.value = 'train'; e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
+	g.clickText("dialog button", "Change")
+	g.until(`!document.querySelector('dialog[open]')`)
+	priority := func(want string) {
+		t.Helper()
+		w.muster("wait", "waits", "--for", "Queued", "--timeout", "60s")
+		g.until(`[...document.querySelectorAll('dd')].some(e => e.innerText.startsWith('` + want + `,') || e.innerText.startsWith('` + want + ` '))`)
+	}
+	priority("50")
+	undo()
+	priority("40")
+	node := w.node()
+	g.visit("nodes/" + node)
+	g.clickText("button", "Cordon")
+	g.until(`document.querySelector('.toast') || document.querySelector('dialog[open]')`)
+	var asks bool
+	if g.must(g.Eval(`Boolean(document.querySelector('dialog[open]'))`, &asks)); asks {
+		g.clickText("dialog button", "Cordon")
+	}
+	g.until(`[...document.querySelectorAll('button')].some(b => b.innerText === 'Uncordon')`)
+	undo()
+	g.until(`[...document.querySelectorAll('button')].some(b => b.innerText === 'Cordon')`)
+}
