@@ -31,6 +31,7 @@ func TestApprovingWhereTheReasonStands(t *testing.T) {
 	g.press("Control+k")
 	g.until(`document.querySelector('.palette-field input')`)
 	g.write("approve")
+	g.until(`document.querySelector('.palette-list li[aria-selected="true"]')?.innerText.startsWith('Approve')`)
 	g.press("Enter")
 	g.until(`document.querySelector('dialog textarea')`)
 	g.clickText("dialog button", "Approve")
