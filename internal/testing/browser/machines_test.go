@@ -302,6 +302,18 @@ func TestTheMapOfAThousandNodes(t *testing.T) {
 		return (performance.now() - begun) / 40
 	})()`, &ms))
 	t.Logf("%.1f ms for each frame while it is scrolled and pointed at", ms)
+	g.must(g.Eval(`document.querySelector('.timeline input').stepUp(30), document.querySelector('.timeline input').dispatchEvent(new Event('input', {bubbles: true}))`, nil))
+	g.until(`document.querySelector('.timeline').dataset.when === 'ahead' && document.querySelector('.map-legend').innerText.includes('1600')`)
+	g.must(g.Eval(`(async () => {
+		const e = document.querySelector('.timeline input'), begun = performance.now()
+		for (let i = 0; i < 40; i++) {
+			e.stepUp(5)
+			e.dispatchEvent(new Event('input', {bubbles: true}))
+			await new Promise(requestAnimationFrame)
+		}
+		return (performance.now() - begun) / 40
+	})()`, &ms))
+	t.Logf("%.1f ms for each step of the slider", ms)
 	var most int
 	g.must(g.Eval(`document.querySelectorAll('*').length`, &most))
 	if most > 2500 {
