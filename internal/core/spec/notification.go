@@ -125,7 +125,7 @@ func Address(s string) bool {
 // ConditionOf is what of a deadline, or a limit, a word asks to be told of; empty: it is
 // another word.
 func ConditionOf(word string) lifecycle.ConditionType {
-	for _, t := range []lifecycle.ConditionType{lifecycle.DeadlineNear, lifecycle.DeadlineAtRisk, lifecycle.DeadlineMissed} {
+	for _, t := range []lifecycle.ConditionType{lifecycle.DeadlineNear, lifecycle.DeadlineAtRisk, lifecycle.DeadlineMissed, lifecycle.BudgetNear, lifecycle.BudgetOver} {
 		if strings.EqualFold(word, string(t)) {
 			return t
 		}
