@@ -72,6 +72,7 @@ type ServerOptions struct {
 	TokenFile                 string   // what whoever comes over TCP must show; empty: one of the server's own
 	Advertise                 string   // URL at which tasks elsewhere reach this server to report; empty: they do not
 	Hosts                     []string // names by which browsers may call this server
+	RequestRate               float64  // requests that each who asks may send by the second; 0: any number
 	SSO                       string   // file with the settings of single sign-on; empty: there is none
 	Probes                    string   // HOST:PORT of health and metrics, for anyone; empty: none
 	// SMTPServer is the HOST:PORT that takes mail for notifications, from

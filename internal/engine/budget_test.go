@@ -244,13 +244,13 @@ func TestNoMoreWaitThanMay(t *testing.T) {
 		return nil
 	}}}, false))
 	o.do(o.onGPU("vision", ""), o.onGPU("vision", ""))
-	if m := o.refused(draft.CodeTooOften, o.onGPU("vision", "")); !strings.Contains(m, "2 workloads of u in project vision have not started, and each user may have at most 2 (userLimit.maxQueued of project vision)") {
+	if m := o.refused(draft.CodeConflict, o.onGPU("vision", "")); !strings.Contains(m, "2 workloads of u in project vision have not started, and each user may have at most 2 (userLimit.maxQueued of project vision)") {
 		t.Errorf("refused with %q", m)
 	}
 	doc := o.documentOf(`{"project":"vision","command":["fake"]}`)
 	other := submission.Submit(submission.Submission{Doc: doc, User: "v", Actor: "user:v"})
 	o.do(other)
-	if m := o.refused(draft.CodeTooOften, submission.Submit(submission.Submission{Doc: o.documentOf(`{"project":"vision","command":["fake"]}`), User: "w", Actor: "user:w"})); !strings.Contains(m, "3 workloads of project vision") {
+	if m := o.refused(draft.CodeConflict, submission.Submit(submission.Submission{Doc: o.documentOf(`{"project":"vision","command":["fake"]}`), User: "w", Actor: "user:w"})); !strings.Contains(m, "3 workloads of project vision") {
 		t.Errorf("refused with %q", m)
 	}
 	o.do(organisation.SetProject(organisation.RecordProject, "vision", core.StopNone, ""))

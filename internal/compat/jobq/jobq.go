@@ -36,8 +36,9 @@ var words = compat.Words{
 	},
 	None: []string{
 		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
+		"access", "access-rule", "apply", "approve", "attach", "audit", "auth", "budget", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
 		"environment", "events", "exec", "explain", "export", "hold", "import", "license", "lifecycle", "login", "logout", "metrics", "move", "node", "notifications", "policy", "pool", "port-forward",
-		"preempt", "project", "quota", "reject", "release", "reservation", "restart", "role", "scale", "schedule", "secret", "server", "service-account", "simulate", "ssh-config", "template", "token", "top",
+		"preempt", "price", "project", "quota", "reject", "release", "report", "reservation", "restart", "role", "scale", "schedule", "secret", "server", "service-account", "simulate", "ssh-config", "template", "token", "top",
 		"ui", "update", "usage", "user", "util", "version", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.Jobq),

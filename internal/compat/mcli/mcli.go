@@ -29,6 +29,8 @@ var words = compat.Words{
 	None: []string{
 		"access", "access-rule", "apply", "approvals", "approve", "audit", "auth", "check", "compute", "cp", "datasource", "datavolume", "department", "doctor", "environment", "explain", "export", "hold", "import",
 		"license", "lifecycle", "login", "logout", "metrics", "move", "notifications", "policy", "pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "role", "scale", "schedule",
+		"access", "access-rule", "apply", "approve", "audit", "auth", "budget", "compute", "cp", "datasource", "datavolume", "department", "doctor", "environment", "explain", "export", "hold", "import",
+		"license", "lifecycle", "login", "logout", "metrics", "move", "notifications", "policy", "pool", "port-forward", "preempt", "price", "project", "quota", "reject", "release", "report", "reservation", "role", "scale", "schedule",
 		"server", "service-account", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "wait", "why",
 	},
 	Phase: func(p lifecycle.Phase) string { return compat.Upper(compat.InDialect(lifecycle.Mcli)(p)) },

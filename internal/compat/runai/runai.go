@@ -51,6 +51,8 @@ var words = compat.Words{
 	None: []string{
 		"access", "access-rule", "apply", "approvals", "approve", "audit", "auth", "check", "config", "cp", "datavolume", "diff", "doctor", "explain", "export", "hold", "import", "license", "lifecycle", "login",
 		"logout", "metrics", "move", "notifications", "policy", "preempt", "quota", "reject", "release", "reservation", "role", "scale", "schedule", "server", "service-account", "simulate", "ssh-config", "token",
+		"access", "access-rule", "apply", "approve", "audit", "auth", "budget", "config", "cp", "datavolume", "diff", "doctor", "explain", "export", "hold", "import", "license", "lifecycle", "login",
+		"logout", "metrics", "move", "notifications", "policy", "preempt", "price", "quota", "reject", "release", "report", "reservation", "role", "scale", "schedule", "server", "service-account", "simulate", "ssh-config", "token",
 		"ui", "update", "usage", "user", "util", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.RunaiJob),

@@ -28,5 +28,5 @@ func mayQueue(tx *draft.Tx, project core.ProjectID, user string) error {
 }
 
 func crowded(message, hint string) error {
-	return &draft.Error{Code: draft.CodeTooOften, Field: "project", Message: message, Hint: hint}
+	return &draft.Error{Code: draft.CodeConflict, Field: "project", Message: message, Hint: hint}
 }

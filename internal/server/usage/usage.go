@@ -36,6 +36,7 @@ func Register(r *reader.Reader, a huma.API) {
 	s.holdingsRoute()
 	s.routes()
 	s.measuredRoutes()
+	reportRoute(s)
 }
 
 type usageInput struct {
