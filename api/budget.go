@@ -4,12 +4,12 @@ package api
 // and one of them.
 type Budget struct {
 	GPUHours float64   `json:"gpuHours,omitempty" minimum:"0" doc:"GPU-hours"`
-	Money    float64   `json:"money,omitempty" minimum:"0" doc:"In the currency of the prices"`
+	Money    float64   `json:"money,omitempty" minimum:"0" doc:"Unit: the currency of the prices"`
 	Period   string    `json:"period" enum:"day,week,month,once" doc:"It is counted anew each day, week (from Monday) or month, in UTC; once: from from until until"`
 	From     *Time     `json:"from,omitempty" doc:"Begin of a budget for once"`
 	Until    *Time     `json:"until,omitempty" doc:"Its end"`
 	EachUser bool      `json:"eachUser,omitempty" doc:"Every user has so much"`
-	WarnAt   []float64 `json:"warnAt,omitempty" doc:"Shares, over 0 and below 1, at which is warned; absent: 0.8"`
+	WarnAt   []float64 `json:"warnAt,omitempty" doc:"Each a proportion of it, over 0 and below 1, at which is warned; absent: 0.8"`
 	AtEnd    string    `json:"atEnd,omitempty" enum:"warn,hold,stop," doc:"Once it is used up. warn: it is told; hold (default): nothing new starts; stop: what runs leaves, too"`
 }
 
@@ -59,7 +59,7 @@ type ReportRow struct {
 	GPUType    string `json:"gpuType,omitempty" doc:"As devices call themselves; empty: not known"`
 
 	GPUHours  float64 `json:"gpuHours" doc:"GPU-hours that were charged in that time"`
-	Cost      float64 `json:"cost" doc:"Money, at the prices that held"`
+	Cost      float64 `json:"cost" doc:"Unit: the currency, at the prices that held"`
 	Idle      float64 `json:"idleGpuHours,omitempty" doc:"GPU-hours while the GPU was seen doing nothing, in the last day"`
 	Lost      float64 `json:"lostGpuHours,omitempty" doc:"GPU-hours of attempts that failed or had to leave, since the last checkpoint that is known"`
 	Workloads int     `json:"workloads" doc:"That had GPUs in that time, or were submitted in it"`

@@ -65,7 +65,7 @@ func commands(hooks Hooks) []command {
 		{"run", "util utilization", admin.NewUtil},
 		{"run", "quota quotas", admin.NewQuota},
 		{"run", "usage", admin.NewUsage},
-		{"run", "report reports", admin.NewReport},
+		{"run", "report", admin.NewReport},
 		{"run", "budget budgets", admin.NewBudget},
 		{"run", "price prices", admin.NewPrice},
 		{"run", "apply", submit.NewApply},
