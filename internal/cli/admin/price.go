@@ -165,6 +165,6 @@ func changePrices(ctx context.Context, s *session.Session, currency string, chan
 	if shown, err := s.Brief(p, "prices"); shown {
 		return err
 	}
-	s.Say("there are %s, in %s", session.Plural(len(p.Items), "price"), p.Currency)
+	s.Say("%s, in %s", session.Plural(len(p.Items), "price"), p.Currency)
 	return nil
 }

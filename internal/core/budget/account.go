@@ -2,7 +2,6 @@ package budget
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -159,10 +158,20 @@ func (a *Account) Money(at time.Time, r Rates) float64 { return a.paid + a.owed(
 // owed is what was used since the epoch costs.
 func (a *Account) owed(at time.Time, r Rates) float64 {
 	sum := 0.0
-	for _, s := range slices.SortedFunc(maps.Keys(a.meters), compareSorts) {
+	for _, s := range a.sorts() {
 		sum += float64(max(a.value(a.meters[s], at), 0)) / 3.6e9 * r.At(s, a.epoch)
 	}
 	return sum
+}
+
+// sorts are those of the meters, always in one order: money is a sum of fractions.
+func (a *Account) sorts() []Sort {
+	out := make([]Sort, 0, len(a.meters))
+	for s := range a.meters {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, compareSorts)
+	return out
 }
 
 func compareSorts(x, y Sort) int {
@@ -181,7 +190,7 @@ func (a *Account) Of(b *core.Budget, at time.Time, r Rates) (used, all float64) 
 // speed is how fast a budget is used, by the second.
 func (a *Account) speed(b *core.Budget, r Rates) float64 {
 	sum := 0.0
-	for _, s := range slices.SortedFunc(maps.Keys(a.meters), compareSorts) {
+	for _, s := range a.sorts() {
 		per := 1.0
 		if b.Money > 0 {
 			per = r.At(s, a.epoch) / 3600
@@ -251,11 +260,23 @@ func (a *Account) Plan(now time.Time, r Rates) {
 	for i := range a.Levels {
 		l := &a.Levels[i]
 		l.Judged = true // what comes from here on is news
+		if l.Over {
+			continue
+		}
+		// Only the first that is to come is looked for: what follows then is asked then.
 		_, all := a.Of(&l.Budget, now, r)
-		for _, share := range append(slices.Clone(l.Budget.Warnings()), 1) {
-			if !l.Over && share > l.Warned {
-				sooner(a.Reached(&l.Budget, share*all, now, r))
+		first := 1.0
+		for _, share := range l.Budget.Warnings() {
+			if share > l.Warned {
+				first = min(first, share)
 			}
+		}
+		switch at := a.Reached(&l.Budget, first*all, now, r); {
+		case !now.Before(a.Until): // of a budget for once, which is over
+		case at.Equal(now): // what was told since has reached it
+			sooner(now.Add(time.Millisecond))
+		default:
+			sooner(at)
 		}
 	}
 }

@@ -131,10 +131,24 @@ func (s *Spending) Over(project core.ProjectID, user string) *Exceeded {
 
 // Plan notes when an account has to be looked at.
 func (s *Spending) Plan(a *budget.Account) {
-	if !a.Next.IsZero() {
-		heap.Push(&s.due, moment{a.Next, a.Key})
+	if a.Next.IsZero() {
+		return
 	}
+	heap.Push(&s.due, moment{a.Next, a.Key})
+	if len(s.due) <= 2*len(s.Accounts)+dueSpare {
+		return
+	}
+	s.due = s.due[:0] // most are of accounts that have been planned anew since
+	for k, a := range s.Accounts {
+		if !a.Next.IsZero() {
+			s.due = append(s.due, moment{a.Next, k})
+		}
+	}
+	heap.Init(&s.due)
 }
+
+// dueSpare is how many moments are kept beyond two of each account.
+const dueSpare = 1000
 
 // Next is when some account has to be looked at; zero: never.
 func (s *Spending) Next() time.Time {

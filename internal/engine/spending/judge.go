@@ -50,20 +50,20 @@ func judge(tx *draft.Tx) {
 
 // follow draws what follows for workloads when a budget stands otherwise than before.
 func follow(tx *draft.Tx, a *budget.Account, was, is budget.Level) {
-	said := was.Judged && (is.Over && !was.Over || is.Warned > was.Warned)
+	news := was.Judged && (is.Over && !was.Over || is.Warned > was.Warned)
 	acts := is.Budget.AtEnd != core.BudgetWarn && is.Over != was.Over
-	if !said && !acts {
+	if !news && !acts {
 		return
 	}
-	told := map[string]bool{}
+	notified := map[string]bool{}
 	for id := range tx.Workloads() {
 		w, _, ok := tx.View(id)
 		if !ok || w.Phase.End() || a.Key.User != "" && a.Key.User != w.User || !tx.Tree().Below(w.Project, a.Key.Scope) {
 			continue
 		}
-		tell := said && !told[w.User] && (w.Phase.Active() || w.Phase.InQueue())
-		told[w.User] = told[w.User] || tell
-		if err := reconsider(tx, w, tell, &is, a); err != nil {
+		first := news && !notified[w.User] && (w.Phase.Active() || w.Phase.InQueue())
+		notified[w.User] = notified[w.User] || first
+		if err := reconsider(tx, w, first, &is, a); err != nil {
 			tx.State.D.Log.Error("budget does not fit the state", "workload", id, "err", err)
 		}
 	}
@@ -71,23 +71,23 @@ func follow(tx *draft.Tx, a *budget.Account, was, is budget.Level) {
 
 // reconsider applies what holds now to one workload; the first of each user tells of
 // the budget.
-func reconsider(tx *draft.Tx, w *core.Workload, tell bool, is *budget.Level, a *budget.Account) error {
+func reconsider(tx *draft.Tx, w *core.Workload, notify bool, is *budget.Level, a *budget.Account) error {
 	why, note := consequence.ClosedTo(tx, w)
 	open := why == consequence.QueueOpen
 	x := tx.State.Spending.Over(w.Project, w.User)
 	toggles := !open && w.Phase.InQueue() || open && w.Phase == lifecycle.Inadmissible
 	leaves := x != nil && stops(tx, w) && w.Phase.Active()
 	grows := w.Phase.Held() && !leaves // whether what runs may have more is asked as it is put into the indexes
-	if !toggles && !leaves && !tell && !grows {
+	if !toggles && !leaves && !notify && !grows {
 		return nil
 	}
 	d, _ := tx.Open(w.ID)
-	if !toggles && !leaves && !tell {
+	if !toggles && !leaves && !notify {
 		draft.Reindexed(tx, d)
 		return nil
 	}
 	return tx.Change(d, func() error {
-		if tell {
+		if notify {
 			what, message := lifecycle.BudgetNear, Near(a, is, tx.Now, tx.State.Spending.Rates)
 			if is.Over {
 				what, message = lifecycle.BudgetOver, consequence.OverNote(tx, &accounts.Exceeded{Account: a, Level: *is})
