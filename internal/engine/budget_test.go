@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/budget"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -356,4 +357,41 @@ func (o *office) charged(b spending.State, now time.Time, r budget.Rates) (sum f
 		o.t.Fatal(err)
 	}
 	return sum
+}
+
+// An array that runs gets no more tasks while a budget is used up, and goes on when it
+// is counted anew.
+func TestWhatRunsGetsNoMoreBelowABudget(t *testing.T) {
+	o := priced(t, memstore.New())
+	o.do(organisation.Organise([]organisation.Edit{budgeted("vision", "", hours(2, core.BudgetDay, core.BudgetHold))}, false))
+	id := askAt(o, opens, o.submit(`{"project":"vision","command":["fake"],"array":{"completions":9},"resources":{"gpu":1}}`)).Workload.ID
+	placed := func() int {
+		tasks, err := o.st.Tasks(context.Background(), id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(tasks)
+	}
+	ends := func(now time.Time, index int) {
+		code := 0
+		o.at(now, engine.Observe(engine.Observations{Backend: "p", Seen: []backend.Observation{
+			{ID: core.TaskID{Workload: id, Index: index}, State: core.TaskRunning, At: now},
+			{ID: core.TaskID{Workload: id, Index: index}, State: core.TaskSucceeded, At: now, ExitCode: &code},
+		}}))
+	}
+	if n := placed(); n != 2 {
+		t.Fatalf("%d tasks are placed on the 2 devices of a pool", n)
+	}
+	o.passes(opens.Add(30 * time.Minute))
+	if ends(opens.Add(30*time.Minute), 0); placed() != 3 {
+		t.Errorf("with half the budget left %d are placed", placed())
+	}
+	o.passes(opens.Add(2 * time.Hour))
+	if ends(opens.Add(2*time.Hour), 1); placed() != 3 {
+		t.Errorf("after the budget %d are placed", placed())
+	}
+	o.passes(opens.Add(24 * time.Hour))
+	if placed() != 4 {
+		t.Errorf("on the next day %d are placed", placed())
+	}
 }
