@@ -112,8 +112,7 @@ func New(c Config) *Server {
 	}
 	s.guard = access.New(access.Config{
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
-		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO, Cluster: c.Cluster,
-		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO, Rate: c.RequestRate,
+		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO, Cluster: c.Cluster, Rate: c.RequestRate,
 	})
 	s.mux = s.guard.NewMux()
 	s.metrics = newMetrics(s)

@@ -20,10 +20,9 @@ var Words = compat.Words{
 		{Ours: "--project"}, {Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "--limit"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"}, {Ours: "-f"}, {Ours: "-o"},
 	},
 	None: []string{
-		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
+		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "budget", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
 		"environment", "events", "exec", "explain", "export", "import", "lifecycle", "login", "logout", "logs", "metrics", "move", "notifications", "policy", "port-forward", "preempt", "project", "quota",
 		"reject", "role", "scale", "schedule", "secret", "server", "service-account", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait",
-		"access", "access-rule", "apply", "approve", "attach", "audit", "auth", "budget", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
 		"environment", "events", "exec", "explain", "export", "import", "lifecycle", "login", "logout", "logs", "metrics", "move", "notifications", "policy", "port-forward", "preempt", "price", "project", "quota",
 		"reject", "report", "role", "scale", "schedule", "secret", "server", "service-account", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait",
 	},
