@@ -28,7 +28,9 @@ type ProjectSpec struct {
 	ReclaimMinRuntime  string               `json:"reclaimMinRuntime,omitempty" doc:"The same for other queues"`
 	BorrowingTimeLimit string               `json:"borrowingTimeLimit,omitempty" doc:"How long work may last at most, by its maxDuration or a time limit, that uses more than the quota; empty: as above it, else any time"`
 	MaxRunning         int                  `json:"maxRunning,omitempty" minimum:"0" doc:"Workloads at once; 0: any"`
+	MaxQueued          int                  `json:"maxQueued,omitempty" minimum:"0" doc:"Workloads that have not started; one more is refused. 0: any"`
 	UserLimit          *UserLimit           `json:"userLimit,omitempty" doc:"What each user may have in it at once"`
+	Budgets            []Budget             `json:"budgets,omitempty" doc:"How much it may use, each by itself; GET /v1/budgets says how they stand"`
 	ProjectRules
 }
 
@@ -59,6 +61,7 @@ type MemoryQuota struct {
 type UserLimit struct {
 	GPU        *float64 `json:"gpu,omitempty" minimum:"0" doc:"Devices; absent: any"`
 	MaxRunning int      `json:"maxRunning,omitempty" minimum:"0" doc:"Workloads; 0: any"`
+	MaxQueued  int      `json:"maxQueued,omitempty" minimum:"0" doc:"Workloads that have not started; one more is refused. 0: any"`
 }
 
 // ProjectRules is what a project demands of its workloads. What departments

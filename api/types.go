@@ -231,7 +231,7 @@ type Transition struct {
 	Event   string `json:"event"`
 	To      string `json:"to"`
 	Target  string `json:"target,omitempty"`
-	Cause   string `json:"cause,omitempty" doc:"On whose account it left its place or was ended: reclaim, preempt, consolidation, relieve, reservation, stalegangeviction, drain, person; stop, limit, deadline, check, maker. Empty: nobody's, or a step of an older server" enum:"reclaim,preempt,consolidation,relieve,reservation,stalegangeviction,drain,person,stop,limit,deadline,check,maker"`
+	Cause   string `json:"cause,omitempty" doc:"On whose account it left its place or was ended: reclaim, preempt, consolidation, relieve, reservation, stalegangeviction, drain, budget, person; stop, limit, deadline, check, maker. Empty: nobody's, or a step of an older server" enum:"reclaim,preempt,consolidation,relieve,reservation,stalegangeviction,drain,budget,person,stop,limit,deadline,check,maker"`
 	For     string `json:"for,omitempty" doc:"Id of the workload that got its room"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`

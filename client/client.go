@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,6 +60,7 @@ type Client struct {
 	Access        AccessService
 	Templates     TemplateService
 	Notifications NotificationService
+	Budgets       BudgetService
 
 	http    *http.Client
 	base    string // scheme and host
@@ -101,6 +103,7 @@ func New(o Options) (*Client, error) {
 	c.Pools, c.Nodes, c.Licenses, c.Reservations = PoolService{c}, NodeService{c}, LicenseService{c}, ReservationService{c}
 	c.Policies = PolicyService{c}
 	c.Checks, c.Approvals = CheckService{c}, ApprovalService{c}
+	c.Budgets = BudgetService{c}
 	c.Schedules = ScheduleService{c}
 	c.Secrets, c.Templates, c.Notifications, c.Access = SecretService{c}, TemplateService{c}, NotificationService{c}, AccessService{c}
 	return c, nil
@@ -173,15 +176,25 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 
 // send returns a response with status 2xx; its body is the caller's to close.
 func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
-	wait := 50 * time.Millisecond
+	wait, patience := 50*time.Millisecond, tooFastMost
 	for try := 0; ; try++ {
 		resp, err := c.once(ctx, k)
 		if err == nil {
 			if resp.StatusCode < 300 {
 				return resp, nil
 			}
-			defer resp.Body.Close()
-			return nil, readProblem(resp)
+			pause := tooFast(resp)
+			if pause == 0 || pause > patience || k.stream != nil || c.retries < 0 {
+				defer resp.Body.Close()
+				return nil, readProblem(resp)
+			}
+			_ = resp.Body.Close()
+			if err := sleep(ctx, pause); err != nil {
+				return nil, err
+			}
+			patience -= pause
+			try-- // nothing has failed: it was asked too often, and nothing was done
+			continue
 		}
 		if ctx.Err() != nil || try >= c.retries || k.stream != nil || !k.again && !neverSent(err) {
 			return nil, c.failed(ctx, err)
@@ -191,6 +204,22 @@ func (c *Client) send(ctx context.Context, k call) (*http.Response, error) {
 		}
 		wait *= 2
 	}
+}
+
+// tooFastMost is for how long in all a call waits that was sent too early.
+const tooFastMost = time.Minute
+
+// tooFast is how long to wait before a call is sent again that came too early for the
+// server, which has done nothing of it; 0: that is not what was wrong.
+func tooFast(resp *http.Response) time.Duration {
+	if resp.StatusCode != http.StatusTooManyRequests {
+		return 0
+	}
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil || seconds <= 0 {
+		return 0
+	}
+	return time.Duration(min(seconds, int(tooFastMost/time.Second)+1)) * time.Second
 }
 
 func (c *Client) once(ctx context.Context, k call) (*http.Response, error) {

@@ -189,7 +189,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
 		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso, Cluster: review, Reported: curves.Store,
-		Shares: shares,
+		Shares: shares, RequestRate: o.RequestRate,
 		Status: status,
 	})
 	probes.pass(srv.Probes())

@@ -51,6 +51,7 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Advertise, "advertise", "", "URL at which tasks on other machines reach this server, to report progress and checkpoints: that of a --listen address, as they see it")
 	f.StringArrayVar(&o.Hosts, "ui-host", nil, "a name by which browsers may call this server, such as that of a proxy; repeat for several")
 	f.BoolVar(&o.ShareLinks, "share-links", false, "let people make links that show one of their workloads, or one curve of it, without an account; they expire, can be revoked, and every opening is in the audit log")
+	f.Float64Var(&o.RequestRate, "request-rate", 100, "requests that each token, user or address may send by the second, with as many as in 5 seconds at once; the server's owner at its socket may send any number; 0: so may everybody")
 	f.StringVar(&o.SSO, "sso", "", "file with the settings of single sign-on, by which people sign in where access control is on")
 	f.StringVar(&o.Probes, "probes", "", "serve /livez, /readyz and /metrics on this HOST:PORT to anyone, without a token")
 	f.StringVar(&o.SMTPServer, "smtp-server", "", "HOST:PORT of the server that takes mail for notifications; by default none is sent")
@@ -105,6 +106,9 @@ func (x *serverFlags) read() error {
 			return session.UsageError(fmt.Sprintf("--%s: %v", flag, err), "like 7d or 12h")
 		}
 		*d = time.Duration(parsed)
+	}
+	if !(x.o.RequestRate >= 0 && x.o.RequestRate <= 1e6) || x.o.RequestRate > 0 && x.o.RequestRate < 1 {
+		return session.UsageError(fmt.Sprintf("--request-rate: %v is not a number of requests a second", x.o.RequestRate), "100 is usual; 0 is no bound")
 	}
 	if x.o.NodeGrace < time.Second {
 		return session.UsageError(fmt.Sprintf("--node-grace: %v is less than 1s", x.o.NodeGrace), "5m is usual; what a node runs is run again elsewhere after it")

@@ -233,6 +233,7 @@ type Task struct {
 	Node     NodeID    `json:"node,omitempty"`
 	Pool     string    `json:"pool,omitempty"` // of its node, when it was placed
 	Devices  []Share   `json:"devices,omitempty"`
+	Product  string    `json:"product,omitempty"`     // of the first of its devices, as that called itself when it was placed
 	CPU      int64     `json:"cpuMilli,omitempty"`    // that it was placed with, whatever its document says by now
 	Memory   int64     `json:"memoryBytes,omitempty"` // likewise
 	Counted  string    `json:"counted,omitempty"`     // likewise: what it holds by count, partitions and extended resources, as NAME=COUNT with commas
@@ -422,6 +423,20 @@ type Device struct {
 	Memory  int64  `json:"memoryBytes"`
 	Fake    bool   `json:"fake,omitempty"` // named as such wherever it shows
 	Healthy bool   `json:"healthy"`
+}
+
+// Product is what devices of a node are, by the first of them; of partitions, which
+// name none, by the first of the node.
+func (n *Node) Product(devices []Share, counted string) string {
+	if Milli(devices, counted) == 0 {
+		return ""
+	}
+	for i := range n.Devices {
+		if len(devices) == 0 || n.Devices[i].ID == devices[0].Device {
+			return n.Devices[i].Product
+		}
+	}
+	return ""
 }
 
 // Bit is 1 for true and 0 for false: what is counted by adding.

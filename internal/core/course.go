@@ -199,8 +199,10 @@ type Use struct {
 	Run        int            `json:"run,omitempty"`       // of the task, see TaskID
 	Succeeded  bool           `json:"succeeded,omitempty"` // the task
 	Node       NodeID         `json:"node"`
-	Device     string         `json:"device"` // or the partitions of its node's devices, as Task.Counted has them
-	Milli      int            `json:"milli"`  // thousandths of the device
+	Device     string         `json:"device"`            // or the partitions of its node's devices, as Task.Counted has them
+	Milli      int            `json:"milli"`             // thousandths of the device
+	Pool       string         `json:"pool,omitempty"`    // of its node when it was placed; empty: written before that was kept
+	Product    string         `json:"product,omitempty"` // of the device; likewise
 	From       time.Time      `json:"from"`
 	To         time.Time      `json:"to"` // the end of the span, or now, while it is held
 	GPUSeconds float64        `json:"gpuSeconds"`

@@ -53,7 +53,9 @@ type Project struct {
 	// several above each other the tightest holds.
 	BorrowingTimeLimit *time.Duration `json:"borrowingTimeLimit,omitempty"`
 	MaxRunning         int            `json:"maxRunning,omitempty"` // workloads at once; 0: any
+	MaxQueued          int            `json:"maxQueued,omitempty"`  // workloads that have not started; 0: any
 	UserLimit          UserLimit      `json:"userLimit,omitzero"`
+	Budgets            []Budget       `json:"budgets,omitempty"` // how much it may use, each by itself
 	Rules
 }
 
@@ -158,6 +160,7 @@ func (q ResourceQuota) WeightOf() float64 {
 type UserLimit struct {
 	GPU        *float64 `json:"gpu,omitempty"`        // devices; nil: any
 	MaxRunning int      `json:"maxRunning,omitempty"` // workloads; 0: any
+	MaxQueued  int      `json:"maxQueued,omitempty"`  // workloads that have not started; 0: any
 }
 
 // Rules is what a project or department demands of its workloads, all levels

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/planner"
 	"github.com/musterhq/muster/internal/engine/recurring"
+	"github.com/musterhq/muster/internal/engine/spending"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -46,11 +47,13 @@ func (e *Engine) Do(ctx context.Context, now time.Time, work []draft.Work) []err
 	e.Tree, e.Now = tx.Tree(), tx.Now
 	planner.Look(tx)
 	planner.Remember(tx)
+	spending.Look(tx)
 	depart(tx)
 	failed := make([]error, len(work))
 	for i, w := range work {
 		failed[i] = w.Do(tx)
 	}
+	spending.Again(tx)
 	consequence.ApplyClaims(tx)
 	wake(tx)
 	recurring.Round(tx)
@@ -70,6 +73,7 @@ func (e *Engine) Do(ctx context.Context, now time.Time, work []draft.Work) []err
 		}
 		consequence.CheckDependencies(tx)
 	}
+	spending.Plan(tx)
 	if len(e.Wanting) > 0 {
 		e.Instants.Add(e.Sched.NextLook(tx.Now.UnixMilli()))
 	}

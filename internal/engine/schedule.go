@@ -122,7 +122,7 @@ func putTasks(tx *draft.Tx, d *draft.Draft, p schedule.Placement) {
 		on := tx.State.Nodes[places[i].Place.Node]
 		t := core.Task{
 			ID:   core.TaskID{Workload: w.ID, Attempt: w.Attempt, Index: index, Run: d.Succeed(index)},
-			Role: w.Spec.Role(index), Backend: on.Backend, Node: on.ID, Pool: on.Pool, Devices: places[i].Place.Devices,
+			Role: w.Spec.Role(index), Backend: on.Backend, Node: on.ID, Pool: on.Pool, Devices: places[i].Place.Devices, Product: on.Product(places[i].Place.Devices, places[i].Place.Extended),
 			CPU: places[i].Place.CPU, Memory: places[i].Place.Memory, Counted: places[i].Place.Extended, State: core.TaskStarting, PlacedAt: tx.Now, Generation: w.Generation,
 		}
 		t.Port = portOf(tx, d, t.Node)

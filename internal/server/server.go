@@ -82,6 +82,9 @@ type Config struct {
 	SSO *access.SSO
 	// Cluster says whose a token of a Kubernetes cluster is; nil: these let nobody in.
 	Cluster access.TokenReview
+	// RequestRate is how many requests each who asks may send by the second; 0: any
+	// number.
+	RequestRate float64
 }
 
 // Server serves the API.
@@ -114,7 +117,7 @@ func New(c Config) *Server {
 	}
 	s.guard = access.New(access.Config{
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
-		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO, Cluster: c.Cluster,
+		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO, Cluster: c.Cluster, Rate: c.RequestRate,
 	})
 	s.mux = s.guard.NewMux()
 	s.metrics = newMetrics(s)
@@ -131,12 +134,20 @@ func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded(w, r) }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	r, done, p := s.guard.Admit(r)
+	in, done, p := s.guard.Admit(r)
+	if wait := s.guard.TooFast(r, in); wait > 0 {
+		if done != nil {
+			done()
+		}
+		problem.Write(w, s.guard.Slower(w, wait))
+		return
+	}
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
 	defer done()
+	r = in
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		// What curl -d says unless told otherwise. There are no forms here, and
 		// nothing of a page of somebody else gets this far, so it can only mean JSON.

@@ -132,7 +132,7 @@ func (m *Meter) step(ch *draft.Change, t *core.Transition) {
 		}
 	}
 	leaves := (t.Event == lifecycle.Preempt || t.Event == lifecycle.Move) && t.To == lifecycle.Terminating
-	if leaves && (t.Cause == lifecycle.CausePerson || t.Cause == lifecycle.CauseDrain) { // the rest the scheduler tells of itself
+	if leaves && (t.Cause == lifecycle.CausePerson || t.Cause == lifecycle.CauseDrain || t.Cause == lifecycle.CauseBudget) { // the rest the scheduler tells of itself
 		m.preemptions.WithLabelValues(string(t.Cause)).Inc()
 	}
 	reason := m.reasons.of(string(t.Reason))

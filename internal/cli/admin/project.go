@@ -249,6 +249,15 @@ func describeProject(s *session.Session, n session.ProjectNoun, p *api.Project, 
 	if p.MaxRunning > 0 {
 		line("Running", "at most "+session.Plural(p.MaxRunning, "workload"))
 	}
+	if p.MaxQueued > 0 {
+		line("Waiting", "at most "+session.Plural(p.MaxQueued, "workload"))
+	}
+	if u := p.UserLimit; u != nil && u.MaxQueued > 0 {
+		line("Each user", "at most "+session.Plural(u.MaxQueued, "waiting workload"))
+	}
+	for _, b := range p.Budgets {
+		line("Budget", budgetText(b))
+	}
 	if u := p.UserLimit; u != nil && u.GPU != nil {
 		line("Each user", "at most "+bound(u.GPU)+" GPUs")
 	}

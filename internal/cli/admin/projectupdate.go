@@ -25,6 +25,7 @@ type projectFlags struct {
 	preempt, reclaim         string
 	borrowing                string
 	maxRunning, userRunning  int
+	maxQueued, userQueued    int
 	userGPUs                 string
 }
 
@@ -43,6 +44,8 @@ func (p *projectFlags) register(cmd *cobra.Command) {
 	f.StringVar(&p.reclaim, "reclaim-min-runtime", "", "the same for other queues")
 	f.StringVar(&p.borrowing, "borrowing-time-limit", "", "how long work may last at most, by its --max-duration, that uses more than the quota; empty: as above it, else any time")
 	f.IntVar(&p.maxRunning, "max-running", 0, "workloads at once; 0: any")
+	f.IntVar(&p.maxQueued, "max-queued", 0, "workloads that have not started; one more is refused; 0: any")
+	f.IntVar(&p.userQueued, "user-queued", 0, "workloads of each user that have not started; one more is refused; 0: any")
 	f.StringVar(&p.userGPUs, "user-gpus", "", "GPUs that each user may have at once; none: any")
 	f.IntVar(&p.userRunning, "user-running", 0, "workloads that each user may have at once; 0: any")
 	f.StringVarP(&p.note, "note", "m", "", "why it is stopped")
@@ -57,7 +60,7 @@ func (p *projectFlags) patch(cmd *cobra.Command) (map[string]any, error) {
 		value any
 	}{
 		"parent": {"parent", p.parent}, "note": {"note", p.note}, "priority": {"priority", p.priority}, "pool-order": {"poolOrder", p.order},
-		"preempt-min-runtime": {"preemptMinRuntime", p.preempt}, "reclaim-min-runtime": {"reclaimMinRuntime", p.reclaim}, "max-running": {"maxRunning", p.maxRunning},
+		"preempt-min-runtime": {"preemptMinRuntime", p.preempt}, "reclaim-min-runtime": {"reclaimMinRuntime", p.reclaim}, "max-running": {"maxRunning", p.maxRunning}, "max-queued": {"maxQueued", p.maxQueued},
 		"borrowing-time-limit": {"borrowingTimeLimit", p.borrowing},
 	} {
 		if changed(flag) {
@@ -67,6 +70,9 @@ func (p *projectFlags) patch(cmd *cobra.Command) (map[string]any, error) {
 	user := map[string]any{}
 	if changed("user-running") {
 		user["maxRunning"] = p.userRunning
+	}
+	if changed("user-queued") {
+		user["maxQueued"] = p.userQueued
 	}
 	if changed("user-gpus") {
 		n, err := amountOf("--user-gpus", "gpu", p.userGPUs)

@@ -35,10 +35,10 @@ var words = compat.Words{
 		{Ours: "--project"}, {Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"}, {Ours: "-f"}, {Ours: "-o"},
 	},
 	None: []string{
-		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
-		"environment", "events", "exec", "explain", "export", "hold", "import", "license", "lifecycle", "login", "logout", "metrics", "move", "node", "notifications", "policy", "pool", "port-forward",
-		"preempt", "project", "quota", "reject", "release", "reservation", "restart", "role", "scale", "schedule", "secret", "server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top",
-		"ui", "update", "usage", "user", "util", "version", "wait",
+		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "budget", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff",
+		"doctor", "environment", "events", "exec", "explain", "export", "hold", "import", "license", "lifecycle", "login", "logout", "metrics", "move", "node", "notifications", "policy", "pool", "port-forward",
+		"preempt", "price", "project", "quota", "reject", "release", "report", "reservation", "restart", "role", "scale", "schedule", "secret", "server", "service-account", "share", "simulate", "ssh-config",
+		"template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.Jobq),
 }

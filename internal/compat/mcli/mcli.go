@@ -27,9 +27,9 @@ var words = compat.Words{
 		{Ours: "--all-tasks"}, {Ours: "--run"}, {Ours: "--build"}, {Ours: "--exit-status"}, {Ours: "--project"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"},
 	},
 	None: []string{
-		"access", "access-rule", "apply", "approvals", "approve", "audit", "auth", "check", "compute", "cp", "datasource", "datavolume", "department", "doctor", "environment", "explain", "export", "hold", "import",
-		"license", "lifecycle", "login", "logout", "metrics", "move", "notifications", "policy", "pool", "port-forward", "preempt", "project", "quota", "reject", "release", "reservation", "role", "scale", "schedule",
-		"server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "wait", "why",
+		"access", "access-rule", "apply", "approvals", "approve", "audit", "auth", "budget", "check", "compute", "cp", "datasource", "datavolume", "department", "doctor", "environment", "explain", "export",
+		"hold", "import", "license", "lifecycle", "login", "logout", "metrics", "move", "notifications", "policy", "pool", "port-forward", "preempt", "price", "project", "quota", "reject", "release", "report",
+		"reservation", "role", "scale", "schedule", "server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "wait", "why",
 	},
 	Phase: func(p lifecycle.Phase) string { return compat.Upper(compat.InDialect(lifecycle.Mcli)(p)) },
 }

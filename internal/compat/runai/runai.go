@@ -49,9 +49,9 @@ var words = compat.Words{
 		{Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "-it"}, {Ours: "--parent", Theirs: "--department"},
 	},
 	None: []string{
-		"access", "access-rule", "apply", "approvals", "approve", "audit", "auth", "check", "config", "cp", "datavolume", "diff", "doctor", "explain", "export", "hold", "import", "license", "lifecycle", "login",
-		"logout", "metrics", "move", "notifications", "policy", "preempt", "quota", "reject", "release", "reservation", "role", "scale", "schedule", "server", "service-account", "share", "simulate", "ssh-config", "token",
-		"ui", "update", "usage", "user", "util", "wait",
+		"access", "access-rule", "apply", "approvals", "approve", "audit", "auth", "budget", "check", "config", "cp", "datavolume", "diff", "doctor", "explain", "export", "hold", "import", "license",
+		"lifecycle", "login", "logout", "metrics", "move", "notifications", "policy", "preempt", "price", "quota", "reject", "release", "report", "reservation", "role", "scale", "schedule", "server",
+		"service-account", "share", "simulate", "ssh-config", "token", "ui", "update", "usage", "user", "util", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.RunaiJob),
 }

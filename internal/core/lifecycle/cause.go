@@ -16,6 +16,7 @@ const (
 	CauseReservation Cause = "reservation"       // a reservation of nodes begins
 	CauseStaleGang   Cause = "stalegangeviction" // too few of a gang were left
 	CauseDrain       Cause = "drain"             // its node, or its queue, is emptied
+	CauseBudget      Cause = "budget"            // a budget is used up
 	CausePerson      Cause = "person"            // somebody had it leave
 	CauseStop        Cause = "stop"              // somebody stopped or deleted it
 	CauseLimit       Cause = "limit"             // a limit of time
@@ -26,7 +27,7 @@ const (
 
 // Displacements are the causes for which work leaves that goes on later.
 func Displacements() []Cause {
-	return []Cause{CauseReclaim, CausePreempt, CauseConsolidate, CauseRelieve, CauseReservation, CauseStaleGang, CauseDrain, CausePerson}
+	return []Cause{CauseReclaim, CausePreempt, CauseConsolidate, CauseRelieve, CauseReservation, CauseStaleGang, CauseDrain, CauseBudget, CausePerson}
 }
 
 // Causes are all.

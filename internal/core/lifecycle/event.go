@@ -77,6 +77,7 @@ const (
 	ReasonQueueStopped      Reason = "QueueStopped"
 	ReasonQueueNotFound     Reason = "QueueNotFound"
 	ReasonHeld              Reason = "Held"
+	ReasonOverBudget        Reason = "OverBudget"
 	ReasonFailedImagePull   Reason = "FailedImagePull"
 	ReasonContainerCannot   Reason = "ContainerCannotRun"
 	ReasonMountFailed       Reason = "MountFailed"
@@ -122,6 +123,9 @@ const (
 	// DeadlineAtRisk is only told: it is about work that waits.
 	DeadlineAtRisk ConditionType = "DeadlineAtRisk"
 	DeadlineMissed ConditionType = "DeadlineMissed"
+	// BudgetNear and BudgetOver are only told.
+	BudgetNear ConditionType = "BudgetNear"
+	BudgetOver ConditionType = "BudgetOver"
 )
 
 // ConditionTypes returns every condition.

@@ -54,6 +54,7 @@ func (t Tree) Check(p *core.Project, pools []string) error {
 		func() error { return nodeTypes(p.NodeTypes) },
 		func() error { return numbers(p) },
 		func() error { return rules(&p.Rules) },
+		func() error { return budgets(p.Budgets) },
 	} {
 		if err := check(); err != nil {
 			return err
@@ -182,9 +183,9 @@ func numbers(p *core.Project) error {
 	for _, n := range []struct {
 		field string
 		n     int
-	}{{"maxRunning", p.MaxRunning}, {"userLimit.maxRunning", p.UserLimit.MaxRunning}} {
+	}{{"maxRunning", p.MaxRunning}, {"userLimit.maxRunning", p.UserLimit.MaxRunning}, {"maxQueued", p.MaxQueued}, {"userLimit.maxQueued", p.UserLimit.MaxQueued}} {
 		if n.n < 0 {
-			return wrong(n.field, "write how many workloads may run, or 0 for any", "%d is negative", n.n)
+			return wrong(n.field, "write how many workloads may run or wait, or 0 for any", "%d is negative", n.n)
 		}
 	}
 	for _, d := range []struct {

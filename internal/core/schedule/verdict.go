@@ -17,6 +17,7 @@ const (
 	NeverFits          Token = "NeverFits"
 	QueueStopped       Token = "QueueStopped"
 	QueueNotFound      Token = "QueueNotFound"
+	OverBudget         Token = "OverBudget"
 	WaitingForCapacity Token = "WaitingForCapacity"
 	Fragmented         Token = "Fragmented"
 	NoNodes            Token = "NoNodes"
@@ -49,7 +50,7 @@ const (
 // Tokens returns every reason for waiting, most severe first.
 func Tokens() []Token {
 	return []Token{
-		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, NonPreemptibleOverQuota, OverLimit, BorrowingTimeLimit, NotLent, WaitingForLicense, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
+		PlanningFailed, QueueNotFound, Barred, NeverFits, QueueStopped, HeldBack, OverBudget, NonPreemptibleOverQuota, OverLimit, BorrowingTimeLimit, NotLent, WaitingForLicense, AdmissionChecks, Dependency, BeginTime, Incomplete, NoNodes, InReservation,
 		WaitingForCapacity, TopologyUnsatisfied, Fragmented, WaitingForQuota, Reserved, WaitingForPreemption, RetryBackoff,
 		ImageBuild, ImagePull, Initializing, NotYetEvaluated,
 	}
@@ -349,6 +350,8 @@ func (r Reason) String() string {
 		return "no node is ready" + suffix(r.Note) + r.barred()
 	case QueueStopped:
 		return "its queue is stopped" + suffix(r.Note)
+	case OverBudget:
+		return r.Note
 	case QueueNotFound:
 		return "its project does not exist" + suffix(r.Note)
 	case RetryBackoff:

@@ -33,6 +33,11 @@ func (r Reason) Act() Act {
 		return ActWait
 	case NeverFits, NonPreemptibleOverQuota, TopologyUnsatisfied, Barred, BorrowingTimeLimit:
 		return ActChange
+	case OverBudget:
+		if r.Until > 0 {
+			return ActWait
+		}
+		return ActAsk
 	case QueueStopped, QueueNotFound, NoNodes, AdmissionChecks, PlanningFailed:
 		return ActAsk
 	default:
@@ -49,6 +54,11 @@ func (r Reason) Hint() string {
 		return "submit it to a project that exists (muster project list), or have this one made"
 	case QueueStopped:
 		return "ask whoever stopped it, or submit it to another project"
+	case OverBudget:
+		if r.Until > 0 {
+			return fmt.Sprintf("wait until %s, when it is counted anew, submit it to another project, or have the budget raised: muster budget set %s", time.UnixMilli(r.Until).UTC().Format(time.RFC3339), r.Queue)
+		}
+		return fmt.Sprintf("submit it to another project, or have the budget raised: muster budget set %s", r.Queue)
 	case NonPreemptibleOverQuota:
 		if r.Hopeless() {
 			return r.beyond()

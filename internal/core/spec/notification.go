@@ -125,7 +125,7 @@ func Address(s string) bool {
 // ConditionOf is what of a deadline, or a limit, a word asks to be told of; empty: it is
 // another word.
 func ConditionOf(word string) lifecycle.ConditionType {
-	for _, t := range []lifecycle.ConditionType{lifecycle.DeadlineNear, lifecycle.DeadlineAtRisk, lifecycle.DeadlineMissed} {
+	for _, t := range []lifecycle.ConditionType{lifecycle.DeadlineNear, lifecycle.DeadlineAtRisk, lifecycle.DeadlineMissed, lifecycle.BudgetNear, lifecycle.BudgetOver} {
 		if strings.EqualFold(word, string(t)) {
 			return t
 		}
@@ -179,11 +179,11 @@ func statusHint(word string) string {
 	for _, p := range lifecycle.Phases() {
 		all = append(all, string(p.Phase))
 	}
-	all = append(all, string(lifecycle.DeadlineNear), string(lifecycle.DeadlineAtRisk), string(lifecycle.DeadlineMissed))
+	all = append(all, string(lifecycle.DeadlineNear), string(lifecycle.DeadlineAtRisk), string(lifecycle.DeadlineMissed), string(lifecycle.BudgetNear), string(lifecycle.BudgetOver))
 	if near := nearest.Word(word, all); near != "" {
 		return codec.DidYouMean(near)
 	}
-	return "muster lifecycle shows the phases; beside them there are DeadlineNear, DeadlineAtRisk, DeadlineMissed and the words of " + dialectNames()
+	return "muster lifecycle shows the phases; beside them there are DeadlineNear, DeadlineAtRisk, DeadlineMissed, BudgetNear, BudgetOver and the words of " + dialectNames()
 }
 
 func dialectNames() string {

@@ -155,7 +155,7 @@ func RestartInPlace(tx *draft.Tx, d *draft.Draft) error {
 		}
 		due = true
 		again := core.Task{
-			ID: t.ID, Role: t.Role, Backend: t.Backend, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
+			ID: t.ID, Role: t.Role, Backend: t.Backend, Node: t.Node, Pool: t.Pool, Devices: t.Devices, Product: t.Product, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
 			Generation: d.W.Generation, Failures: t.Failures, State: core.TaskStarting, PlacedAt: t.PlacedAt, Stages: t.Stages,
 			RestartedAt: tx.Now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 		}

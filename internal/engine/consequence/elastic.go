@@ -122,7 +122,7 @@ func regroup(tx *draft.Tx, d *draft.Draft) error {
 		for _, t := range workload.Ranks(d.Tasks) {
 			if !t.RestartAt.IsZero() {
 				again := core.Task{
-					ID: t.ID, Role: t.Role, Backend: t.Backend, Node: t.Node, Pool: t.Pool, Devices: t.Devices, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
+					ID: t.ID, Role: t.Role, Backend: t.Backend, Node: t.Node, Pool: t.Pool, Devices: t.Devices, Product: t.Product, CPU: t.CPU, Memory: t.Memory, Counted: t.Counted, Port: t.Port,
 					Generation: d.W.Generation, State: core.TaskStarting, PlacedAt: t.PlacedAt,
 					RestartedAt: tx.Now, Restarts: t.Restarts + 1, SeenAt: t.SeenAt, FormerAt: t.SeenAt,
 				}

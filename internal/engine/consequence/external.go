@@ -51,6 +51,8 @@ func PutMembers(tx *draft.Tx, d *draft.Draft, p schedule.Placement) {
 			CPU: at.Place.CPU, Memory: at.Place.Memory, Counted: workload.CountedOf(m.Needs.GPU.MIG, m.Needs.Counted),
 			State: core.TaskStarting, PlacedAt: tx.Now, Claim: m.Key, Name: m.Name, Pool: tx.State.Nodes[at.Place.Node].Pool,
 		}
+		on := tx.State.Nodes[t.Node]
+		t.Product = on.Product(t.Devices, t.Counted)
 		a.Next++
 		d.SetTask(t)
 	}

@@ -19,6 +19,9 @@ func ClosedTo(tx *draft.Tx, w *core.Workload) (closing, string) {
 	if why == QueueOpen && w.Hold != nil {
 		return heldBack, HeldNote(w.Hold)
 	}
+	if x := tx.State.Spending.Over(w.Project, w.User); why == QueueOpen && x != nil {
+		return overBudget, OverNote(tx, x)
+	}
 	return why, note
 }
 
@@ -68,11 +71,12 @@ const (
 	QueueMissing
 	queueStopped
 	heldBack // somebody holds the workload
+	overBudget
 )
 
 // reason is how a transition explains it.
 func (c closing) reason() lifecycle.Reason {
-	return [...]lifecycle.Reason{lifecycle.ReasonNone, lifecycle.ReasonQueueNotFound, lifecycle.ReasonQueueStopped, lifecycle.ReasonHeld}[c]
+	return [...]lifecycle.Reason{lifecycle.ReasonNone, lifecycle.ReasonQueueNotFound, lifecycle.ReasonQueueStopped, lifecycle.ReasonHeld, lifecycle.ReasonOverBudget}[c]
 }
 
 // Closed says whether a project takes nothing at present, and why.

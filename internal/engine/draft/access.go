@@ -295,6 +295,13 @@ func (r *record) changes(tx *Tx) []core.AuditChange {
 		committed[nameOfPolicy(id)] = p.Template
 	}
 	out = append(out, differing("policy", byName(r.org.Policies), byName(tx.Org.Policies), committed, func(t core.Template) any { return policyText(&t) })...)
+	if p := tx.Org.Prices; p != nil && p != r.org.Prices {
+		c := core.AuditChange{Object: "prices", After: p.Last().Document}
+		if was := cmp.Or(r.org.Prices, tx.State.priced); was != nil {
+			c.Before = was.Last().Document
+		}
+		out = append(out, c)
+	}
 	out = append(out, r.access.changes(tx)...)
 	return append(out, r.assets(tx)...)
 }

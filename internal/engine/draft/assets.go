@@ -83,7 +83,7 @@ func (e *State) loadTemplates(ctx context.Context) error {
 		return fmt.Errorf("read templates: %w", err)
 	}
 	e.Templates, e.Policies, e.Governing = map[core.TemplateID]core.Template{}, map[policy.ID]Policy{}, nil
-	e.Agenda = agenda.Agenda{}
+	e.Agenda, e.priced = agenda.Agenda{}, nil
 	e.Checks, e.Delegations = nil, nil
 	for _, t := range all {
 		if t.Kind == core.TemplatePolicy {
@@ -92,6 +92,10 @@ func (e *State) loadTemplates(ctx context.Context) error {
 				e.D.Log.Error("a policy cannot be read, and nothing is submitted in its scope", "scope", t.Project, "for", t.Name, "err", p.Unread)
 			}
 			e.Policies[PolicyID(&t)] = p
+			continue
+		}
+		if t.Kind == core.TemplatePrices {
+			e.priced = &t
 			continue
 		}
 		e.Templates[t.ID()] = t
@@ -135,6 +139,9 @@ func (tx *Tx) writeTemplates(b *store.Batch) {
 	slices.SortFunc(tx.Templated.Gone, CompareTemplates)
 	b.Templates, b.DropTemplates = tx.Templated.Put, tx.Templated.Gone
 	writePolicies(tx, b)
+	if tx.Org.Prices != nil {
+		b.Templates = append(b.Templates, *tx.Org.Prices)
+	}
 }
 
 // writePolicies puts what changes of policies into the batch. Those of a project or

@@ -121,6 +121,7 @@ func (tx *Tx) adopted(rev core.Revision, b *store.Batch) []Change {
 			continue
 		}
 		d.W.Rev = rev
+		spent(e, d)
 		e.adopt(d)
 		e.Agenda.Saw(d.Was, d.W)
 		e.Insight.Saw(d.W, d.Trail)
@@ -141,6 +142,18 @@ func (tx *Tx) adopted(rev core.Revision, b *store.Batch) []Change {
 	e.templatesWritten(tx.Templated)
 	e.accessWritten(tx, b)
 	return changes
+}
+
+// spent tells budgets what tasks have held that a draft takes their devices from.
+func spent(e *State, d *Draft) {
+	for i := range d.Changed {
+		if t := d.Tasks[i]; t != nil {
+			e.Spending.Used(d.W, d.wasTasks[i], t)
+		}
+	}
+	for _, t := range d.former {
+		e.Spending.Used(d.W, d.wasTasks[t.ID.Index], t)
+	}
 }
 
 // decided hands out what the backends are to do.

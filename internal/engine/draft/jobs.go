@@ -34,7 +34,7 @@ func (e *State) job(w *core.Workload, tasks map[int]*core.Task, waits bool) (sch
 	if w.Kind.Foreign() {
 		return e.externalJob(w, tasks)
 	}
-	wants := waits && !e.onUnknownNode(w, tasks) && !e.growsAt(w, tasks).After(e.Now)
+	wants := waits && e.Spending.Over(w.Project, w.User) == nil && !e.onUnknownNode(w, tasks) && !e.growsAt(w, tasks).After(e.Now)
 	if !wants && !w.Phase.Held() && workload.EarmarkOf(w) == nil {
 		return schedule.Job{}, false
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/schedule/explain"
+	"github.com/musterhq/muster/internal/engine/accounts"
 	"github.com/musterhq/muster/internal/engine/workload"
 )
 
@@ -109,7 +110,7 @@ func (e *State) Reindex() {
 	e.Held = map[core.WorkloadID]struct{}{}
 	e.Timers, e.Instants, e.Past.PassedAt = nil, instants{past: e.Instants.past}, time.Time{}
 	e.Wanting, e.Awaited = map[core.WorkloadID]struct{}{}, awaitedBy{}
-	e.Dirty = true
+	e.Dirty, e.Spending, e.Queued = true, accounts.Spending{}, accounts.Queued{}
 	for _, en := range e.Live {
 		e.Names[FullName{en.W.Project, en.W.Name}] = en.W.ID
 		if en.W.Kind.Foreign() {
@@ -130,6 +131,7 @@ func (e *State) Index(w *core.Workload, tasks map[int]*core.Task) {
 		}
 	}
 	e.comesUp(w)
+	e.Queued.Count(w, 1)
 	waits := waits(w, tasks)
 	if j, ok := e.job(w, tasks, waits); ok {
 		e.Sched.PutJob(j)
@@ -154,6 +156,7 @@ func (e *State) Unindex(w *core.Workload, tasks map[int]*core.Task) {
 			}
 		}
 	}
+	e.Queued.Count(w, -1)
 	e.Sched.DropJob(w.ID)
 	delete(e.Wanting, w.ID)
 	e.Awaited.unindex(w)

@@ -24,11 +24,12 @@ type OrganisationDraft struct {
 	Nodes        map[core.NodeID]*core.NodeSetting
 	Reservations map[string]*core.Reservation
 	Policies     map[policy.ID]*core.Template
+	Prices       *core.Template // nil: they stay
 }
 
 // Clone is a copy that can be changed.
 func (o OrganisationDraft) Clone() OrganisationDraft {
-	return OrganisationDraft{maps.Clone(o.Projects), maps.Clone(o.Pools), maps.Clone(o.Licenses), maps.Clone(o.Nodes), maps.Clone(o.Reservations), maps.Clone(o.Policies)}
+	return OrganisationDraft{maps.Clone(o.Projects), maps.Clone(o.Pools), maps.Clone(o.Licenses), maps.Clone(o.Nodes), maps.Clone(o.Reservations), maps.Clone(o.Policies), o.Prices}
 }
 
 // Put sets a key of a map, which may be nil.
@@ -130,6 +131,9 @@ func (e *State) organised(o OrganisationDraft) {
 			continue
 		}
 		e.Policies[id] = ReadPolicy(*t)
+	}
+	if o.Prices != nil {
+		e.priced = o.Prices
 	}
 	for id, n := range o.Nodes {
 		if n.Plain() {

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/schedule/fragmentation"
 	"github.com/musterhq/muster/internal/core/schedule/state"
+	"github.com/musterhq/muster/internal/engine/accounts"
 	"github.com/musterhq/muster/internal/engine/agenda"
 	"github.com/musterhq/muster/internal/engine/estimate"
 	"github.com/musterhq/muster/internal/engine/launch"
@@ -116,6 +117,7 @@ type Records struct {
 	Policies       map[policy.ID]Policy
 	Checks         map[core.TemplateID]ScopeCheck           // of Templates
 	Delegations    map[core.TemplateID]admission.Delegation // of Templates
+	priced         *core.Template                           // the record of what GPUs cost; nil: there is none
 	Promised       map[core.WorkloadID]Promise              // for whom others were told to leave
 	StoredPromises []core.Promise                           // promised as it is stored, in line
 	Seq            store.Counters
@@ -146,6 +148,7 @@ type Indexes struct {
 	Usage    map[core.NodeID]*Usage
 	Timers   timers
 	Awaited  awaitedBy
+	Queued   accounts.Queued
 	Instants instants // at which a plan may come out differently
 	// Governing is what policies come to by project and kind; nil: nobody has asked
 	// since they changed.
@@ -183,6 +186,8 @@ type Experience struct {
 	Aside      map[core.WorkloadID]SetAside // over whom the scheduler has failed
 	Simple     time.Time                    // until when it only places, as it fails at more
 	Waits      map[core.WorkloadID]Asked    // of the last census
+	// Spending is what was used of budgets, see package spending. Reindex forgets it.
+	Spending accounts.Spending
 }
 
 // Writing is how far the one writer is: the present round, and the commits.
@@ -309,7 +314,7 @@ func (e *State) NextWake() time.Time {
 	if !e.RetryAt.IsZero() {
 		return e.RetryAt
 	}
-	at := workload.Earliest(e.Timers.next(), e.Agenda.Next(e.Now))
+	at := workload.Earliest(workload.Earliest(e.Timers.next(), e.Agenda.Next(e.Now)), e.Spending.Next())
 	if len(e.Wanting) > 0 {
 		at = workload.Earliest(at, e.Instants.next())
 	}

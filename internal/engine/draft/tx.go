@@ -123,6 +123,14 @@ func (tx *Tx) Change(d *Draft, fn func() error) error {
 	return err
 }
 
+// Reindexed puts a draft into the indexes anew, where what they say of it depends on
+// more than itself. Nothing of it is written.
+func Reindexed(tx *Tx, d *Draft) {
+	tx.State.Unindex(d.W, d.Tasks)
+	tx.State.Index(d.W, d.Tasks)
+	tx.State.Dirty = true
+}
+
 // Step offers one event to the machine and records what it made of it. It must
 // run inside change.
 func (tx *Tx) Step(d *Draft, in lifecycle.Input, actor string) error {

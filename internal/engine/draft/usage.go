@@ -19,6 +19,7 @@ type Usage struct {
 
 // charge adds (sign 1) or removes (sign -1) what a held task takes of its node.
 func (e *State) charge(w *core.Workload, t *core.Task, sign int) {
+	e.Spending.Hold(w, t, sign)
 	u := e.Usage[t.Node]
 	if u == nil {
 		u = &Usage{Milli: map[string]int{}, Counted: map[string]int{}, Ports: map[int]int{}}

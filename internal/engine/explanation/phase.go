@@ -174,6 +174,14 @@ func shut(tx *draft.Tx, w *core.Workload) Pending {
 	why, note := consequence.Closed(tx, w.Project)
 	r := schedule.Reason{Token: schedule.QueueStopped, Queue: w.Project, Note: note}
 	switch {
+	case why == consequence.QueueOpen && tx.State.Spending.Over(w.Project, w.User) != nil:
+		r = consequence.OverPending(tx, w)
+		out.EarliestStart = r.Until
+		if w.Hold != nil {
+			out.EarliestStart = 0
+		}
+		out.Reasons = append(out.Reasons, r)
+		return out
 	case why == consequence.QueueOpen && w.Hold != nil:
 		return out
 	case why == consequence.QueueOpen: // it is about to be queued

@@ -113,6 +113,9 @@ func acceptable(tx *draft.Tx, s Submission) (*spec.Document, error) {
 	if err := consequence.Takes(tx, core.ProjectID(s.Doc.Project)); err != nil {
 		return nil, err
 	}
+	if err := mayQueue(tx, core.ProjectID(s.Doc.Project), s.User); err != nil {
+		return nil, err
+	}
 	doc, err := governed(tx, s.Doc, nil)
 	if err != nil {
 		return nil, err

@@ -42,6 +42,7 @@ type Guard struct {
 	rules    Rules
 	uid      int // whose the server is
 	failures failures
+	rates    rates
 	uses     uses
 	accounts osuser.Accounts // nil: tasks do not run as who submits them
 	sso      *sso            // nil: nobody signs in by an identity provider
@@ -82,6 +83,7 @@ type Config struct {
 	Accounts   osuser.Accounts // of the machine, where tasks run as who submits them; nil: they do not
 	SSO        *SSO            // nil: nobody signs in by an identity provider
 	Cluster    TokenReview     // of service accounts of a cluster; nil: they do not come in by it
+	Rate       float64         // requests that each who asks may send by the second; 0: any number
 }
 
 // New returns a guard.
@@ -93,6 +95,7 @@ func New(c Config) *Guard {
 	if c.SSO != nil && c.MAC != nil {
 		g.sso = newSSO(*c.SSO, c.MAC, c.Clock)
 	}
+	g.rates.perSecond = c.Rate
 	for _, h := range c.Hosts {
 		g.hosts[strings.ToLower(h)] = true
 	}

@@ -89,6 +89,10 @@ func Needs() map[string]Need {
 		"POST /v1/what-if":                             somewhere(rbac.Update, rbac.Projects),
 		"POST /v1/apply":                               known, // each record is looked at by itself
 		"GET /v1/quota":                                somewhere(rbac.Read, rbac.Projects),
+		"GET /v1/budgets":                              somewhere(rbac.Read, rbac.Projects),
+		"GET /v1/prices":                               somewhere(rbac.Read, rbac.Projects),
+		"PUT /v1/prices":                               system(rbac.Update, rbac.Settings),
+		"GET /v1/report":                               somewhere(rbac.Read, rbac.Dashboards),
 		"GET /v1/usage":                                somewhere(rbac.Read, rbac.Dashboards),
 		"GET /v1/metrics":                              somewhere(rbac.Read, rbac.Dashboards),
 		"GET /v1/holdings":                             somewhere(rbac.Read, rbac.Nodes),

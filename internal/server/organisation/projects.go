@@ -35,6 +35,7 @@ func Register(r *reader.Reader, a huma.API) {
 	s.poolRoutes()
 	s.licenseRoutes()
 	s.policyRoutes()
+	budgetRoutes(r, a)
 	s.reservationRoutes()
 	s.nodeRoutes()
 	s.routes()

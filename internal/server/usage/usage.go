@@ -37,6 +37,7 @@ func Register(r *reader.Reader, a huma.API) {
 	s.courseRoute()
 	s.routes()
 	s.measuredRoutes()
+	reportRoute(s)
 }
 
 type usageInput struct {

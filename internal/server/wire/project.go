@@ -59,7 +59,11 @@ func ProjectSpec(p core.Project) api.ProjectSpec {
 		}
 	}
 	if p.UserLimit != (core.UserLimit{}) {
-		out.UserLimit = &api.UserLimit{GPU: p.UserLimit.GPU, MaxRunning: p.UserLimit.MaxRunning}
+		out.UserLimit = &api.UserLimit{GPU: p.UserLimit.GPU, MaxRunning: p.UserLimit.MaxRunning, MaxQueued: p.UserLimit.MaxQueued}
+	}
+	out.MaxQueued = p.MaxQueued
+	for _, b := range p.Budgets {
+		out.Budgets = append(out.Budgets, Budget(b))
 	}
 	return out
 }
@@ -133,7 +137,11 @@ func DecideProject(in api.ProjectSpec, p *core.Project) error {
 		return err
 	}
 	if in.UserLimit != nil {
-		n.UserLimit = core.UserLimit{GPU: in.UserLimit.GPU, MaxRunning: in.UserLimit.MaxRunning}
+		n.UserLimit = core.UserLimit{GPU: in.UserLimit.GPU, MaxRunning: in.UserLimit.MaxRunning, MaxQueued: in.UserLimit.MaxQueued}
+	}
+	n.MaxQueued = in.MaxQueued
+	for _, b := range in.Budgets {
+		n.Budgets = append(n.Budgets, budgetOf(b))
 	}
 	if len(in.NodeTypes) > 0 {
 		n.NodeTypes = make(map[lifecycle.Kind][]string, len(in.NodeTypes))

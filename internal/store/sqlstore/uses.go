@@ -53,11 +53,14 @@ func charge(rows *sql.Rows, q store.UseQuery, each func(core.Use) bool) (bool, e
 		State   core.TaskState `json:"state"`
 		Devices []core.Share   `json:"devices"`
 		Counted string         `json:"counted"`
+		Pool    string         `json:"pool"`
+		Product string         `json:"product"`
 	}
 	if err := json.Unmarshal(body, &held); err != nil {
 		return false, unreadable("task "+core.TaskID{Workload: u.Workload, Attempt: u.Attempt, Index: u.Task, Run: u.Run}.String(), err)
 	}
 	u.Project, u.Kind, u.Node, u.Succeeded = core.ProjectID(project), lifecycle.Kind(kind), held.Node, held.State == core.TaskSucceeded
+	u.Pool, u.Product = held.Pool, held.Product
 	return q.Charge(u, instant(placed), instant(released), held.Devices, held.Counted, each), nil
 }
 

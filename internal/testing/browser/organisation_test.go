@@ -26,6 +26,7 @@ func organise(w *world) {
 	for name, project := range map[string]string{"segment-anything": "vision", "depth-v3": "vision"} {
 		w.muster("wait", name, "-p", project, "--for", "Running", "--timeout", "60s")
 	}
+	w.muster("budget", "set", "vision", "--gpu-hours", "5000", "--every", "month")
 	run("language", `name: llm-7b, kind: distributed, workers: 2, maxDuration: 1h, command: "`+ranks+`"}`)
 	w.muster("wait", "llm-7b", "-p", "language", "--for", "Running", "--timeout", "60s")
 	run("recsys", `name: ranker, maxDuration: 40m, command: "sleep 3000"}`)
@@ -51,6 +52,7 @@ var organised = []screen{
 		g.until(`document.querySelector('.if-out .shifts')`)
 		g.must(g.Eval(`document.querySelector('.if-form').scrollIntoView()`, nil))
 	}},
+	{name: "reports", path: "reports?by=project", ready: `document.querySelectorAll('.reports-table').length === 2 && document.querySelectorAll('.reports-table tbody tr').length >= 4 && document.querySelector('.reports-table tfoot')`},
 	{name: "usage", path: "usage?period=24h", ready: `document.querySelectorAll('.used-table tbody tr').length >= 2 && document.querySelector('.plot .block')`},
 	{name: "usage-workloads", path: "usage?by=workload&period=24h", ready: `document.querySelectorAll('.used-table tbody tr').length >= 3`},
 	{name: "usage-none", path: "usage?project=default", ready: `document.body.innerText.includes('No GPU time was charged')`},

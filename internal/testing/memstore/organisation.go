@@ -132,6 +132,11 @@ func keptProject(p core.Project) core.Project {
 	p.BorrowingTimeLimit = keptPointer(p.BorrowingTimeLimit)
 	p.PreemptMinRuntime, p.ReclaimMinRuntime = keptPointer(p.PreemptMinRuntime), keptPointer(p.ReclaimMinRuntime)
 	p.UserLimit.GPU = keptPointer(p.UserLimit.GPU)
+	p.Budgets = keptList(p.Budgets)
+	for i := range p.Budgets {
+		p.Budgets[i].WarnAt = keptList(p.Budgets[i].WarnAt)
+		p.Budgets[i].From, p.Budgets[i].Until = kept(p.Budgets[i].From), kept(p.Budgets[i].Until)
+	}
 	return p
 }
 

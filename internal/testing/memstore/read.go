@@ -274,6 +274,7 @@ func (s *Store) Uses(ctx context.Context, q store.UseQuery, each func(core.Use) 
 			u := core.Use{
 				Workload: w.ID, Name: w.Name, Project: w.Project, User: w.User, Kind: w.Kind,
 				Attempt: t.ID.Attempt, Task: t.ID.Index, Run: t.ID.Run, Succeeded: t.State == core.TaskSucceeded, Node: t.Node,
+				Pool: t.Pool, Product: t.Product,
 			}
 			q.Charge(u, t.PlacedAt, t.ReleasedAt, t.Devices, t.Counted, func(u core.Use) bool {
 				all = append(all, u)

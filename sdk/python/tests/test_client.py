@@ -277,6 +277,8 @@ class TestClient(ServerCase):
         self.assertEqual([c["name"] for c in self.client.clusters()], ["local"])
         self.assertIn("default", [p["name"] for p in self.client.projects()])
         self.assertIn("items", self.client.usage(by="project"))
+        self.assertIn("total", self.client.report(by="department,gpu-type"))
+        self.assertEqual([], self.client.budgets())
         self.assertTrue(self.client.version()["version"])
         self.assertEqual(self.client.server()["dataDir"], self.server.dir)
         self.assertTrue(self.client.quota())

@@ -35,7 +35,7 @@ export function params(values: Record<string, string | number | boolean | undefi
 }
 
 /** Sends a request; an answer that is none of success is an ApiError. */
-export async function request(path: string, init: RequestInit = {}): Promise<Response> {
+export async function request(path: string, init: RequestInit = {}, patience = 60): Promise<Response> {
   let r: Response
   try {
     r = await fetch(apiURL(path), { ...init, credentials: 'same-origin' })
@@ -44,6 +44,12 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     throw new ApiError(0, 'unreachable', 'the server does not answer', 'look whether it runs: muster server status')
   }
   if (r.ok) return r
+  const wait = r.status === 429 ? Number(r.headers.get('Retry-After')) : 0
+  if (wait > 0 && wait <= patience) {
+    // It came too early, and nothing was done.
+    await new Promise((go) => setTimeout(go, wait * 1000))
+    if (!init.signal?.aborted) return request(path, init, patience - wait)
+  }
   const p = await problemOf(r)
   if (r.status === 401) expired()
   throw p

@@ -182,6 +182,67 @@ export interface BrokenEntry {
   seq: number
 }
 
+export interface Budget {
+  /** Once it is used up. warn: it is told; hold (default): nothing new starts; stop: what runs leaves, too */
+  atEnd?: "warn" | "hold" | "stop" | ""
+  /** Every user has so much */
+  eachUser?: boolean
+  /** Begin of a budget for once */
+  from?: Time
+  /** GPU-hours */
+  gpuHours?: number
+  /** Unit: the currency of the prices */
+  money?: number
+  /** It is counted anew each day, week (from Monday) or month, in UTC; once: from from until until */
+  period: "day" | "week" | "month" | "once"
+  /** Its end */
+  until?: Time
+  /** Each a proportion of it, over 0 and below 1, at which is warned; absent: 0.8 */
+  warnAt?: number[]
+}
+
+export interface BudgetList {
+  items: BudgetState[]
+  next: string
+}
+
+export interface BudgetState {
+  /** Of so much: GPU-hours, or money */
+  amount: number
+  /** Once it is used up. warn: it is told; hold (default): nothing new starts; stop: what runs leaves, too */
+  atEnd?: "warn" | "hold" | "stop" | ""
+  /** Of the time that is counted at present */
+  begins: Time
+  currency?: string
+  department?: boolean
+  /** Every user has so much */
+  eachUser?: boolean
+  ends: Time
+  /** Begin of a budget for once */
+  from?: Time
+  /** GPU-hours */
+  gpuHours?: number
+  /** Unit: the currency of the prices */
+  money?: number
+  /** When it will be used up if nothing changes; absent: not in this time */
+  overAt?: Time
+  /** It is counted anew each day, week (from Monday) or month, in UTC; once: from from until until */
+  period: "day" | "week" | "month" | "once"
+  /** Or department */
+  project: string
+  /** Proportion of it that is used, from 0 */
+  share: number
+  state: "open" | "warned" | "over"
+  /** Its end */
+  until?: Time
+  /** GPU-hours, or money */
+  used: number
+  /** Of whom it is, where each user has one */
+  user?: string
+  /** Each a proportion of it, over 0 and below 1, at which is warned; absent: 0.8 */
+  warnAt?: number[]
+}
+
 export interface BulkAction {
   action: string
   /** Workloads with which it was done */
@@ -1098,10 +1159,14 @@ export interface NewProject {
   budgetGpuHours?: number
   /** Like 30d */
   budgetPeriod?: string
+  /** How much it may use, each by itself; GET /v1/budgets says how they stand */
+  budgets?: Budget[]
   /** Checks of every workload, each as in a document's checks */
   checks?: unknown
   /** Ends what has let all its GPUs idle for so long, by kind */
   idleLimit?: Record<string, string>
+  /** Workloads that have not started; one more is refused. 0: any */
+  maxQueued?: number
   /** Workloads at once; 0: any */
   maxRunning?: number
   name: string
@@ -1744,6 +1809,26 @@ export interface Preview {
   waits: RelatedWorkload[]
 }
 
+export interface Price {
+  /** From then on; absent: ever since */
+  from?: Time
+  /** As documents ask for one, like H100; absent: any */
+  gpuType?: string
+  /** Money for an hour of a whole GPU */
+  perGpuHour: number
+  /** Absent: of any */
+  pool?: string
+}
+
+export interface Prices {
+  /** How amounts of money are named */
+  currency?: string
+  /** The one that says most of a GPU counts, a pool more than a type, and of several the last that has begun */
+  items: Price[]
+  /** Number of what was read; who replaces prices that others have changed meanwhile is refused */
+  version: number
+}
+
 export interface Problem {
   /** Stable token: invalid, not_found, conflict, illegal_phase, unschedulable, unsupported, unavailable, too_often, disk_full, no_logs, internal */
   code: string
@@ -1777,12 +1862,16 @@ export interface Project {
   budgetGpuHours?: number
   /** Like 30d */
   budgetPeriod?: string
+  /** How much it may use, each by itself; GET /v1/budgets says how they stand */
+  budgets?: Budget[]
   /** Checks of every workload, each as in a document's checks */
   checks?: unknown
   createdAt?: Time
   department?: boolean
   /** Ends what has let all its GPUs idle for so long, by kind */
   idleLimit?: Record<string, string>
+  /** Workloads that have not started; one more is refused. 0: any */
+  maxQueued?: number
   /** Workloads at once; 0: any */
   maxRunning?: number
   name: string
@@ -1848,10 +1937,14 @@ export interface ProjectSpec {
   budgetGpuHours?: number
   /** Like 30d */
   budgetPeriod?: string
+  /** How much it may use, each by itself; GET /v1/budgets says how they stand */
+  budgets?: Budget[]
   /** Checks of every workload, each as in a document's checks */
   checks?: unknown
   /** Ends what has let all its GPUs idle for so long, by kind */
   idleLimit?: Record<string, string>
+  /** Workloads that have not started; one more is refused. 0: any */
+  maxQueued?: number
   /** Workloads at once; 0: any */
   maxRunning?: number
   /** Node types that its workloads may use, by kind */
@@ -1950,6 +2043,33 @@ export interface Report {
   task?: number
   /** Steps in all; 0: unknown */
   total?: number
+}
+
+export interface ReportRow {
+  /** Unit: the currency, at the prices that held */
+  cost: number
+  department?: string
+  /** Workloads that ended in that time, by phase */
+  ends?: Record<string, number>
+  /** GPU-hours that were charged in that time */
+  gpuHours: number
+  /** As devices call themselves; empty: not known */
+  gpuType?: string
+  /** GPU-hours while the GPU was seen doing nothing, in the last day */
+  idleGpuHours?: number
+  /** GPU-hours of attempts that failed or had to leave, since the last checkpoint that is known */
+  lostGpuHours?: number
+  /** From the submission, or the return to the queue, until the start of an attempt in that time */
+  meanWaitSeconds: number
+  pool?: string
+  project?: string
+  user?: string
+  /** So long or less 95 of 100 waited */
+  wait95Seconds: number
+  /** Of how many starts the waits are */
+  waits: number
+  /** That had GPUs in that time, or were submitted in it */
+  workloads: number
 }
 
 export interface Reported {
@@ -2760,8 +2880,8 @@ export interface Transition {
   actor: string
   at: Time
   attempt: number
-  /** On whose account it left its place or was ended: reclaim, preempt, consolidation, relieve, reservation, stalegangeviction, drain, person; stop, limit, deadline, check, maker. Empty: nobody's, or a step of an older server */
-  cause?: "reclaim" | "preempt" | "consolidation" | "relieve" | "reservation" | "stalegangeviction" | "drain" | "person" | "stop" | "limit" | "deadline" | "check" | "maker"
+  /** On whose account it left its place or was ended: reclaim, preempt, consolidation, relieve, reservation, stalegangeviction, drain, budget, person; stop, limit, deadline, check, maker. Empty: nobody's, or a step of an older server */
+  cause?: "reclaim" | "preempt" | "consolidation" | "relieve" | "reservation" | "stalegangeviction" | "drain" | "budget" | "person" | "stop" | "limit" | "deadline" | "check" | "maker"
   event: string
   /** Id of the workload that got its room */
   for?: string
@@ -2811,6 +2931,19 @@ export interface UsageList {
   next: string
   to: Time
   totalGpuSeconds: number
+}
+
+export interface UsageReport {
+  by: string[]
+  currency?: string
+  from: Time
+  /** The most GPU-hours first */
+  items: ReportRow[]
+  /** What is not known, and why, a sentence each */
+  missing?: string[]
+  next: string
+  to: Time
+  total: ReportRow
 }
 
 export interface Use {
@@ -2868,6 +3001,8 @@ export interface UserChange {
 export interface UserLimit {
   /** Devices; absent: any */
   gpu?: number
+  /** Workloads that have not started; one more is refused. 0: any */
+  maxQueued?: number
   /** Workloads; 0: any */
   maxRunning?: number
 }

@@ -49,7 +49,7 @@ func KnownStates() []State {
 
 // reasons are Slurm's words for why a job waits.
 var reasons = map[string]string{
-	"NeverFits": "PartitionNodeLimit", "QueueStopped": "JobHeldAdmin", "QueueNotFound": "InvalidAccount", "OverLimit": "QOSGrpLimit", "NotLent": "QOSGrpLimit", "BorrowingTimeLimit": "AssocMaxWallDurationPerJobLimit", "WaitingForLicense": "Licenses",
+	"NeverFits": "PartitionNodeLimit", "QueueStopped": "JobHeldAdmin", "QueueNotFound": "InvalidAccount", "OverLimit": "QOSGrpLimit", "OverBudget": "AssocGrpGRESMinutes", "NotLent": "QOSGrpLimit", "BorrowingTimeLimit": "AssocMaxWallDurationPerJobLimit", "WaitingForLicense": "Licenses",
 	"NonPreemptibleOverQuota": "AssocGrpLimit", "WaitingForQuota": "Priority", "WaitingForCapacity": "Resources", "Fragmented": "Resources",
 	"TopologyUnsatisfied": "Resources", "WaitingForPreemption": "Resources", "NotYetEvaluated": "None", "AdmissionChecks": "JobHeldUser", "Dependency": "Dependency", "BeginTime": "BeginTime", "Held": "JobHeldUser",
 	"RetryBackoff": "BeginTime", "Reserved": "Reservation", "Reservation": "Reservation", "NoNodes": "ReqNodeNotAvail", "ImageBuild": "Prolog", "PlanningFailed": "SystemFailure",

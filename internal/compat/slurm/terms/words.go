@@ -20,9 +20,10 @@ var Words = compat.Words{
 		{Ours: "--project"}, {Ours: "--all"}, {Ours: "--like"}, {Ours: "--secret"}, {Ours: "--dry-run"}, {Ours: "--kind"}, {Ours: "--limit"}, {Ours: "-it"}, {Ours: "-p"}, {Ours: "-A"}, {Ours: "-f"}, {Ours: "-o"},
 	},
 	None: []string{
-		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff", "doctor",
-		"environment", "events", "exec", "explain", "export", "import", "lifecycle", "login", "logout", "logs", "metrics", "move", "notifications", "policy", "port-forward", "preempt", "project", "quota",
-		"reject", "role", "scale", "schedule", "secret", "server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait",
+		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "budget", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff",
+		"doctor", "environment", "events", "exec", "explain", "export", "import", "lifecycle", "login", "logout", "logs", "metrics", "move", "notifications", "policy", "port-forward", "preempt", "price",
+		"project", "quota", "reject", "report", "role", "scale", "schedule", "secret", "server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage",
+		"user", "util", "version", "wait",
 	},
 	Phase: func(p lifecycle.Phase) string { return cmp.Or(States[p].Long, Pending.Long) },
 }

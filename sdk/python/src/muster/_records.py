@@ -43,6 +43,14 @@ class Records(Calls):
         """Charged GPU time; ``by="project,user"``, ``user=``, ``every="24h"``, ``from=`` …"""
         return dict(self.request("GET", "/v1/usage", query={k.rstrip("_"): v for k, v in query.items()}))
 
+    def report(self, /, **query: Any) -> Dict[str, Any]:
+        """GPU-hours, cost, waits, waste and ends; ``by="department,user"``, ``from_="2026-11-01T00:00:00Z"``, ``to=`` …"""
+        return dict(self.request("GET", "/v1/report", query={k.rstrip("_"): v for k, v in query.items()}))
+
+    def budgets(self, project: Optional[str] = None) -> List[Dict[str, Any]]:
+        """How budgets stand, of a project or department or of all."""
+        return list(self.request("GET", "/v1/budgets", query={"project": project} if project else {})["items"])
+
     def projects(self) -> List[Dict[str, Any]]:
         """Every project."""
         return list(self.request("GET", "/v1/projects")["items"])

@@ -264,6 +264,8 @@ class AsyncClient:
     clusters = _awaited(Client.clusters)
     quota = _awaited(Client.quota)
     usage = _awaited(Client.usage)
+    report = _awaited(Client.report)
+    budgets = _awaited(Client.budgets)
     projects = _awaited(Client.projects)
     server = _awaited(Client.server)
     version = _awaited(Client.version)
