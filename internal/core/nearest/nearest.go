@@ -37,8 +37,9 @@ func Word(word string, known []string) string {
 // nearest first, at most three, and never the word itself.
 func Words(word string, known []string) []string {
 	type near struct {
-		word string
-		far  int
+		word   string
+		far    int
+		begins bool // with what was written
 	}
 	if len(word) > longest || slices.Contains(known, word) {
 		return nil
@@ -48,14 +49,20 @@ func Words(word string, known []string) []string {
 	for _, k := range known {
 		l := strings.ToLower(k)
 		d := distance(low, l)
-		if len(low) >= 3 && strings.HasPrefix(l, low) {
-			d = 1
-		}
-		if d <= max(1, len(word)/3) {
-			found = append(found, near{k, d})
+		begins := len(low) >= 3 && strings.HasPrefix(l, low)
+		if begins || d <= max(1, len(word)/3) {
+			found = append(found, near{k, d, begins})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b near) int { return cmp.Compare(a.far, b.far) })
+	slices.SortStableFunc(found, func(a, b near) int {
+		if a.far == b.far && a.begins != b.begins {
+			if a.begins {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.far, b.far)
+	})
 	var words []string
 	for _, n := range found {
 		if len(words) < 3 && !slices.Contains(words, n.word) {

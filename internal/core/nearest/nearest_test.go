@@ -19,4 +19,8 @@ func TestTheNearestWord(t *testing.T) {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
+	flags := []string{"cpu", "gpu-limit", "gpu-memory", "gpu-memory-limit", "gpu-type", "gpus", "memory"}
+	if got := strings.Join(Words("gpu", flags), " "); got != "gpus cpu gpu-type" {
+		t.Errorf("gpu: %q", got)
+	}
 }
