@@ -155,7 +155,7 @@ func TestWhatIsApprovedWaitsForRoomOnly(t *testing.T) {
 	}
 	o.do(approve(first))
 	w := o.is(first.ID, lifecycle.Reserved)
-	if strings.Contains(w.Message, "waits for the checks") {
+	if strings.Contains(w.Message, "waits for check") {
 		t.Errorf("it says %q", w.Message)
 	}
 	if r := o.why(first.ID); r.Token != schedule.WaitingForCapacity {

@@ -61,8 +61,12 @@ func OpenChecks(w *core.Workload, when string) string {
 			names = append(names, c.Name)
 		}
 	}
-	if len(names) > 0 {
-		others = append(others, "the checks "+strings.Join(names, ", "))
+	switch len(names) {
+	case 0:
+	case 1:
+		others = append(others, "check "+names[0])
+	default:
+		others = append(others, "checks "+strings.Join(names, ", "))
 	}
 	if len(others) == 0 {
 		return ""

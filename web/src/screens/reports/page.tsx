@@ -46,7 +46,7 @@ export function ReportsPage({ query }: ScreenProps) {
   const budgets = useLive<BudgetList>('v1/budgets', 'beat', 60_000)
   const money = !!r.data?.currency
   return (
-    <Page title={T.$reportsOfUse} sub={r.data && moment(r.data.from, now.value, false)} actions={<>
+    <Page title={T.$reportsOfUse} sub={r.data && `${moment(r.data.from, now.value, false)} – ${moment(r.data.to, now.value, false)}`} actions={<>
       <Button icon="download" refused={r.data ? undefined : T.$loadingReport} onClick={() => r.data && saveText(`report-by-${by}.csv`, 'text/csv', csv(reportTable(r.data, by)))}>{T.$downloadAsCSV}</Button>
       <CopyAs of={() => ({ python: python(`report = client.report(by=${JSON.stringify(by)})`, 'for row in report["items"]:', '    print(row)'), cli: `muster report --by ${by} --from ${spanOf}d -o csv`, curl: curl(asked) })} />
     </>}>
