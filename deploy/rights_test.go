@@ -26,6 +26,7 @@ var rare = map[string]string{
 	"get namespaces":          "an object of a workload was deleted, perhaps with its namespace",
 	"create namespaces":       "a project without one",
 	"get pods/log":            "a pod of a real kubelet",
+	"create networkpolicies":  "the namespace of a project, with server.isolateNetwork",
 	"create tokenreviews":     "a service account comes in with its token",
 	"get pods/exec":           "muster exec",
 	"create pods/exec":        "muster exec",

@@ -20,7 +20,7 @@ func TestNamespacesOfProjectsEnforceAStandard(t *testing.T) {
 	if _, err := c.Client.CoreV1().Namespaces().Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig, "--kube-pod-security", "baseline")
+	w := newWorld(t, "--backend", "kube", "--kubeconfig", c.Kubeconfig, "--kube-pod-security", "baseline", "--kube-isolate-network")
 	level := func(namespace string) string {
 		t.Helper()
 		ns, err := c.Client.CoreV1().Namespaces().Get(t.Context(), namespace, metav1.GetOptions{})
@@ -34,6 +34,22 @@ func TestNamespacesOfProjectsEnforceAStandard(t *testing.T) {
 	if got := level("muster-default"); got != "baseline" {
 		t.Errorf("the namespace of a project enforces %q", got)
 	}
+	policies := func(namespace string) string {
+		t.Helper()
+		all, err := c.Client.NetworkingV1().NetworkPolicies(namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		for _, p := range all.Items {
+			text.WriteString(p.Name + " " + p.Spec.PodSelector.String() + " " + p.Spec.Ingress[0].From[0].PodSelector.String())
+		}
+		return text.String()
+	}
+	everyPod := (&metav1.LabelSelector{}).String()
+	if got, want := policies("muster-default"), "muster-project "+everyPod+" "+everyPod; got != want {
+		t.Errorf("the namespace of a project has the policies %q, not %q", got, want)
+	}
 	w.muster("run", "--name", "reaches", "--image", "busybox", "-v", "/:/host", "--", "sleep", "1h")
 	kubetest.Eventually(t, "it says what keeps it from starting", func() error {
 		if out := w.muster("events", "reaches"); !strings.Contains(out, "violates PodSecurity") || !strings.Contains(out, "hostPath") {
@@ -44,6 +60,9 @@ func TestNamespacesOfProjectsEnforceAStandard(t *testing.T) {
 	w.muster("project", "create", "speech")
 	w.muster("run", "-p", "speech", "--name", "there", "--image", "busybox", "--", "sleep", "1h")
 	w.muster("wait", "there", "-p", "speech", "--for", "Running", "--timeout", "2m")
+	if got := policies("muster-speech"); got != "" {
+		t.Errorf("the namespace of somebody else has the policies %s", got)
+	}
 	if got := level("muster-speech"); got != "" {
 		t.Errorf("the namespace of somebody else enforces %q now", got)
 	}

@@ -61,6 +61,7 @@ type Cluster struct {
 	Placed     *affinity.Pods
 	Namespaces *namespace.Namespaces
 	NodeInfo   *nodeinfo.Nodes
+	isolated   sync.Map // namespaces by name that have their network policy
 
 	driver  driver
 	version atomic.Pointer[string] // of the API server, as last heard

@@ -25,6 +25,9 @@ type Options struct {
 	// PodSecurity is the Pod Security Standard that namespaces enforce which are made
 	// for projects: privileged, baseline or restricted; empty: the cluster's default.
 	PodSecurity string
+	// IsolateNetwork has pods of namespaces that are made for projects take connections
+	// from their own namespace alone.
+	IsolateNetwork bool
 	// Program is an image that has this program at /muster; the agents of mpi
 	// workloads come from it. Without one these cannot run.
 	Program string

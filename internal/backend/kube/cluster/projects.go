@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -45,7 +46,7 @@ func (p *Cluster) EnsureNamespace(ctx context.Context, name string, project core
 	case marked && whose != project:
 		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, naming.LabelProject, project)
 	case known:
-		return nil
+		return p.isolate(ctx, name)
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelManaged: naming.Managed, naming.LabelProject: string(project)}}}
 	if p.Options.PodSecurity != "" { // with its creation: there is no moment in which it is not enforced
@@ -54,9 +55,38 @@ func (p *Cluster) EnsureNamespace(ctx context.Context, name string, project core
 	made, err := p.Client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 	switch {
 	case err == nil:
+		p.isolated.Delete(name) // of one of that name that is gone
 		p.Namespaces.Made(made)
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("namespace %s: %w", name, err)
 	}
+	return p.isolate(ctx, name)
+}
+
+// isolated is the network policy of a namespace that was made for a project.
+const isolated = "muster-project"
+
+// isolate has the pods of a namespace that was made for a project take connections
+// from their own namespace alone. It comes before the first of them, once for as long
+// as this process knows of it: who removes it has a reason, which holds until the server
+// starts anew. What others have made stays as they made it.
+func (p *Cluster) isolate(ctx context.Context, name string) error {
+	if !p.Options.IsolateNetwork || p.Namespaces.Labels(name)[naming.LabelManaged] != naming.Managed {
+		return nil
+	}
+	if _, done := p.isolated.Load(name); done {
+		return nil
+	}
+	policy := &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: isolated, Labels: map[string]string{naming.LabelManaged: naming.Managed}},
+		Spec: networkingv1.NetworkPolicySpec{
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}},
+		},
+	}
+	if _, err := p.Client.NetworkingV1().NetworkPolicies(name).Create(ctx, policy, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("network policy of namespace %s: %w", name, err)
+	}
+	p.isolated.Store(name, true)
 	return nil
 }
