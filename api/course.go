@@ -39,7 +39,7 @@ type SpanOfUse struct {
 	Workload int   `json:"workload" doc:"Its place in workloads, from 0"`
 	Task     int   `json:"task" doc:"Index of the task; -1: of what is yet to start"`
 	Part     int   `json:"part" doc:"In thousandths"`
-	From     int64 `json:"from"`
-	To       int64 `json:"to,omitempty" doc:"Absent: no end is known"`
+	From     int64 `json:"from" doc:"Milliseconds since the Unix epoch"`
+	To       int64 `json:"to,omitempty" doc:"Milliseconds since the Unix epoch; absent: no end is known"`
 	Likely   bool  `json:"likely,omitempty" doc:"It has not begun"`
 }

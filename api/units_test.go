@@ -19,7 +19,7 @@ var unit = regexp.MustCompile(`(?i)(seconds|bytes|milli|hours|percent|code|index
 
 // told is a text that gives a unit: of amounts which, of numbers in a row where
 // they begin, of counts what is counted.
-var told = regexp.MustCompile(`(?i)\b(seconds?|bytes?|thousandths?|gpus?|devices?|cores|gpu-hours|device-seconds|steps?|tasks?|workloads?|replicas?|nodes?|files?|layers?|lines?|runs?|attempts?|tries|times|how often|how many|restarts?|questions?|estimates|answers|requests?|from [01]|[01] to [01]|0\.001 to 1|index|number of|order|rank|signal|exit code|port|process id|http status|kept number|proportion|weight|unit|numbers by name|as the metric)\b`)
+var told = regexp.MustCompile(`(?i)\b(milliseconds?|seconds?|bytes?|thousandths?|gpus?|devices?|cores|gpu-hours|device-seconds|steps?|tasks?|workloads?|replicas?|nodes?|files?|layers?|lines?|runs?|attempts?|tries|times|how often|how many|restarts?|questions?|estimates|answers|requests?|from [01]|[01] to [01]|0\.001 to 1|index|number of|order|rank|signal|exit code|port|process id|http status|kept number|proportion|weight|unit|numbers by name|as the metric)\b`)
 
 // counts are fields whose name is the thing that is counted.
 var counts = regexp.MustCompile(`^(tasks|nodes|workloads|replicas|restarts|gpus|fakeGpus|files|layers|tries|attempt|generation|version|revision|priority|port|line|status|step|steps|position|run|signal|pid)$`)

@@ -134,8 +134,8 @@ type CheckState struct {
 	Again  bool          `json:"again,omitempty"`
 	// Silent counts the questions in a row that brought no answer at all.
 	Silent int `json:"silent,omitempty"`
-	// Hook is how a program is asked, while it is: it is kept nowhere.
-	Hook *CheckHook `json:"-"`
+	// Hook is how a program is asked, while it is: what is kept has none.
+	Hook *CheckHook `json:"hook,omitempty"`
 }
 
 // Vote is one person's approval of a check.
@@ -148,9 +148,9 @@ type Vote struct {
 
 // CheckHook is how a program is asked beside its URL.
 type CheckHook struct {
-	Secret SecretID // signs the question; empty: it is not signed
-	CA     string   // certificates in PEM by which it is known; empty: the machine's
-	Trial  bool     // nothing follows from the answer
+	Secret SecretID `json:"secret,omitzero"` // signs the question; empty: it is not signed
+	CA     string   `json:"ca,omitempty"`    // certificates in PEM by which it is known; empty: the machine's
+	Trial  bool     `json:"trial,omitempty"` // nothing follows from the answer
 }
 
 // IndexRange is a range of indexes, both ends included. Lists of them are in order.

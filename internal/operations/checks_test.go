@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -104,10 +105,10 @@ func TestWaitSaysForHowLong(t *testing.T) {
 }
 
 func TestProgramsThatDoNotAnswer(t *testing.T) {
-	var mode string
+	var mode atomic.Value // a string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		switch mode {
+		switch mode.Load() {
 		case "hangs":
 			<-r.Context().Done()
 		case "dies":
@@ -141,9 +142,9 @@ func TestProgramsThatDoNotAnswer(t *testing.T) {
 		{"hangs", "its receiver does not answer in time"}, {"dies", "its receiver ends the connection without an answer"}, {"nonsense", "its receiver answered what is not JSON"},
 		{"much", "its receiver answered more than 64 KiB"}, {"headers", "what its receiver answers is not HTTP"}, {"leads", "its receiver answered 307"},
 	} {
-		mode = x.mode
+		mode.Store(x.mode)
 		within := time.Minute
-		if mode == "hangs" {
+		if x.mode == "hangs" {
 			within = 100 * time.Millisecond
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), within)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +36,7 @@ func (c *containerOptions) set(name, value string) error {
 	case "container-name":
 		// NAME:create and its like say what must be there; here it is made where it is not.
 		c.name, _, _ = strings.Cut(value, ":")
-		if !boxName.MatchString(c.name) {
+		if !nameOfBox(c.name) {
 			return fmt.Errorf("--container-name: %q is not a name of letters, digits, dots, dashes and underscores", c.name)
 		}
 	case "container-env":
@@ -52,7 +51,13 @@ func (c *containerOptions) set(name, value string) error {
 	return nil
 }
 
-var boxName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$`)
+// nameOfBox reports whether a container may be called so: it is a name of files.
+func nameOfBox(name string) bool {
+	other := func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_.-", c)
+	}
+	return name != "" && len(name) <= 100 && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-") && strings.IndexFunc(name, other) < 0
+}
 
 // stepImage is what a step's containers are made of.
 type stepImage struct {

@@ -191,13 +191,11 @@ func enrootSays(image string) (env []string, workdir string) {
 		}
 	}
 	data, _ = os.ReadFile(filepath.Join(image, "etc/rc"))
-	if found := changesDir.FindSubmatch(data); found != nil {
+	if found := regexp.MustCompile(`(?m)\bcd ["']?(/[^"'\s]*)["']?`).FindSubmatch(data); found != nil {
 		workdir = string(found[1])
 	}
 	return env, workdir
 }
-
-var changesDir = regexp.MustCompile(`(?m)\bcd ["']?(/[^"'\s]*)["']?`)
 
 // mount puts what a step has of the machine into the container: what enroot mounts by
 // itself (github.com/NVIDIA/enroot, conf/mounts), what the GPUs' driver needs, and

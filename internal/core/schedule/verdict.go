@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -351,7 +352,7 @@ func (r Reason) String() string {
 	case QueueStopped:
 		return "its queue is stopped" + suffix(r.Note)
 	case OverBudget:
-		return r.Note
+		return cmp.Or(r.Note, "a budget is used up")
 	case QueueNotFound:
 		return "its project does not exist" + suffix(r.Note)
 	case RetryBackoff:

@@ -2601,6 +2601,7 @@ export interface Slowest {
 }
 
 export interface SpanOfUse {
+  /** Milliseconds since the Unix epoch */
   from: number
   /** It has not begun */
   likely?: boolean
@@ -2608,7 +2609,7 @@ export interface SpanOfUse {
   part: number
   /** Index of the task; -1: of what is yet to start */
   task: number
-  /** Absent: no end is known */
+  /** Milliseconds since the Unix epoch; absent: no end is known */
   to?: number
   /** Its place in workloads, from 0 */
   workload: number

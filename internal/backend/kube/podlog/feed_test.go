@@ -172,12 +172,13 @@ func TestFeedGoesOnAfterBreaks(t *testing.T) {
 	t.Parallel()
 	records := lines(200)
 	var n atomic.Int32
+	var back atomic.Bool // the API server was away, and is there again
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		since, _ := time.Parse(time.RFC3339, r.URL.Query().Get("sinceTime"))
 		sent := kubelet(records, since)
 		switch i := n.Add(1); {
-		case i <= 4: // it breaks a little later each time
-			_, _ = io.WriteString(w, sent[:min(len(sent), int(i)*300+7)])
+		case i <= 4, i > 6 && !back.Load(): // it breaks a little later each time
+			_, _ = io.WriteString(w, sent[:min(len(sent), int(min(i, 4))*300+7)])
 			panic(http.ErrAbortHandler)
 		case i <= 6:
 			unreachable(w, r)
@@ -187,7 +188,7 @@ func TestFeedGoesOnAfterBreaks(t *testing.T) {
 	})
 	p := feeder(t, s, t.TempDir())
 	p.tell(taskOne, podAt(0, "running"))
-	for begun := time.Now(); n.Load() < 3; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); n.Load() < 7; time.Sleep(time.Millisecond) {
 		if time.Since(begun) > within {
 			t.Fatal("nobody asks again")
 		}
@@ -196,6 +197,7 @@ func TestFeedGoesOnAfterBreaks(t *testing.T) {
 	time.Sleep(2 * p.logs.wait.silent) // longer than a node's silence is borne
 	p.tell(taskOne, podAt(0, "ended"))
 	time.Sleep(2 * p.logs.wait.silent)
+	back.Store(true)
 	s.dead.Store(false)
 	if got := readLog(t, p, taskOne, backend.LogOptions{Tail: -1, Follow: true}); got != output(records) {
 		t.Errorf("the log has %d bytes, want %d:\n%s", len(got), len(output(records)), got)
