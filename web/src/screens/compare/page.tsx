@@ -36,7 +36,7 @@ export function ComparePage({ query }: ScreenProps) {
   const ids = (query.get('of') ?? '').split(',').filter(Boolean).slice(0, most)
   const known = ids.map((id) => rowOf(id)).filter((r) => !!r)
   const key = ids.join()
-  const { data: docs, error, again } = useReading<Workload[]>(key || null, (signal) => Promise.all(known.map((r) => get<Workload>(workloadURL(r.project, r.name) + '?tasks=0', signal))), () => known.length, 60_000)
+  const { data: docs, error, again } = useReading<Workload[]>(key ? known.map((r) => r.id).join() + '/' + key : null, (signal) => Promise.all(known.map((r) => get<Workload>(workloadURL(r.project, r.name) + '?tasks=0', signal))), () => known.length, 60_000)
   const { data: said } = useReading<Reported>(key ? 'reported' + key : null, (signal) => get<Reported>('v1/reported' + params({ workload: key, points: 200 }), signal), () => known.map((r) => rowOf(r.id)?.revision).join(), 5000)
   const given = differences((docs ?? []).map((w) => flat(w.spec ?? {}, '', {})))
   const all = (docs ?? []).map((w, i): Trial => ({
