@@ -108,7 +108,7 @@ func describeCluster(ctx context.Context, s *session.Session, name string) error
 	g := session.Grid{Whole: true}
 	line := func(title, text string) {
 		if text != "" {
-			g.Rows = append(g.Rows, []session.Cell{{Text: title, Tone: session.ToneTitle}, {Text: text, Tone: session.TonePlain}})
+			g.Line(title, text)
 		}
 	}
 	line("Cluster", info.Name)

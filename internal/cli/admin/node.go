@@ -182,7 +182,7 @@ func describeNode(s *session.Session, n *api.Node) error {
 	g := session.Grid{Whole: true}
 	line := func(title, text string) {
 		if text != "" {
-			g.Rows = append(g.Rows, []session.Cell{{Text: title, Tone: session.ToneTitle}, {Text: text, Tone: session.TonePlain}})
+			g.Line(title, text)
 		}
 	}
 	line("Node", n.Name)

@@ -125,11 +125,11 @@ func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create
 	}
 	switch {
 	case !o.dry:
-		s.Say("policy for %s of %s: version %d", p.For, inScope(p.Scope), p.Version)
+		s.Say("policy for %s of %s: version %d", p.For, session.ScopeText(p.Scope), p.Version)
 	case len(p.Breaches) == 0:
-		s.Say("policy for %s of %s would be version %d; every live workload is as it demands", p.For, inScope(p.Scope), p.Version)
+		s.Say("policy for %s of %s would be version %d; every live workload is as it demands", p.For, session.ScopeText(p.Scope), p.Version)
 	default:
-		s.Say("policy for %s of %s would be version %d; it would not let in %d that live today, which stay as they are:", p.For, inScope(p.Scope), p.Version, len(p.Breaches))
+		s.Say("policy for %s of %s would be version %d; it would not let in %d that live today, which stay as they are:", p.For, session.ScopeText(p.Scope), p.Version, len(p.Breaches))
 	}
 	for _, b := range p.Breaches {
 		for _, e := range b.Errors {
@@ -317,14 +317,7 @@ func newPolicyGet(s *session.Session) *cobra.Command {
 		if shown, err := s.Brief(p, p.For); shown {
 			return err
 		}
-		text, err := json.Marshal(policyRecord{"Policy", p.Scope, p.For, p.PolicySpec})
-		if err == nil {
-			text, err = yaml.JSONToYAML(text)
-		}
-		if err == nil {
-			_, err = s.IO.Out.Write(text)
-		}
-		return err
+		return s.File(policyRecord{"Policy", p.Scope, p.For, p.PolicySpec})
 	})
 }
 
@@ -344,10 +337,10 @@ func newPolicyDescribe(s *session.Session) *cobra.Command {
 		g := session.Grid{Whole: true}
 		line := func(title, text string) {
 			if text != "" {
-				g.Rows = append(g.Rows, []session.Cell{{Text: title, Tone: session.ToneTitle}, {Text: text, Tone: session.TonePlain}})
+				g.Line(title, text)
 			}
 		}
-		line("Policy", "for "+p.For+" of "+inScope(p.Scope))
+		line("Policy", "for "+p.For+" of "+session.ScopeText(p.Scope))
 		line("Description", p.Description)
 		line("Made by", p.User+", "+m.Ago(session.TimeOf(p.CreatedAt))+" ago")
 		line("Version", fmt.Sprintf("%d, %s ago", p.Version, m.Ago(session.TimeOf(p.UpdatedAt))))
@@ -372,7 +365,7 @@ func newPolicyDelete(s *session.Session) *cobra.Command {
 	cmd := onePolicy(s, &cobra.Command{
 		Use: "delete KIND", Aliases: []string{"rm"}, Short: "Forget a policy; workloads keep what it has given them", Example: "  muster policy delete training -p vision --yes",
 	}, &sc, func(ctx context.Context, _ *client.Client, scope, kind string) error {
-		return s.Drop(ctx, "policy", "for "+kind+" of "+inScope(scope), yes, func(ctx context.Context, c *client.Client) error { return c.Policies.Delete(ctx, scope, kind) })
+		return s.Drop(ctx, "policy", "for "+kind+" of "+session.ScopeText(scope), yes, func(ctx context.Context, c *client.Client) error { return c.Policies.Delete(ctx, scope, kind) })
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

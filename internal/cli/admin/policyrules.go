@@ -45,7 +45,7 @@ func newPolicyEffective(s *session.Session) *cobra.Command {
 				s.Say("%s is given to every workload (%s)", imposes(&i.PolicyImpose), sourceName(&i.From))
 			}
 			if len(e.Policies) == 0 {
-				s.Say("no policy holds for %s in %s", kind, inScope(e.Project))
+				s.Say("no policy holds for %s in %s", kind, session.ScopeText(e.Project))
 			}
 			return nil
 		},

@@ -226,7 +226,7 @@ func describeProject(s *session.Session, n session.ProjectNoun, p *api.Project, 
 	g := session.Grid{Whole: true}
 	line := func(title, text string) {
 		if text != "" {
-			g.Rows = append(g.Rows, []session.Cell{{Text: title, Tone: session.ToneTitle}, {Text: text, Tone: session.TonePlain}})
+			g.Line(title, text)
 		}
 	}
 	line(strings.ToUpper(n.Word[:1])+n.Word[1:], p.Name)

@@ -238,7 +238,7 @@ func describeReservation(s *session.Session, r *api.Reservation, m session.Momen
 	g := session.Grid{Whole: true}
 	line := func(title, text string) {
 		if text != "" {
-			g.Rows = append(g.Rows, []session.Cell{{Text: title, Tone: session.ToneTitle}, {Text: text, Tone: session.TonePlain}})
+			g.Line(title, text)
 		}
 	}
 	line("Reservation", r.Name)

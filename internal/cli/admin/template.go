@@ -190,7 +190,7 @@ func describeTemplate(s *session.Session, t *api.Template) error {
 	g := session.Grid{Whole: true}
 	line := func(title, text string) {
 		if text != "" {
-			g.Rows = append(g.Rows, []session.Cell{{Text: title, Tone: session.ToneTitle}, {Text: text, Tone: session.TonePlain}})
+			g.Line(title, text)
 		}
 	}
 	word := spec.AssetWord(t.Kind)
@@ -213,14 +213,6 @@ func describeTemplate(s *session.Session, t *api.Template) error {
 	return err
 }
 
-// inScope is a scope in a sentence.
-func inScope(project string) string {
-	if project == client.SystemScope {
-		return "the system"
-	}
-	return "project " + project
-}
-
 func newTemplateDelete(s *session.Session, kind string) *cobra.Command {
 	var sc assetScope
 	var yes bool
@@ -236,7 +228,7 @@ func newTemplateDelete(s *session.Session, kind string) *cobra.Command {
 				if !s.IO.InTerminal {
 					return session.NeedsFlagError("muster "+kind+" delete", "--yes")
 				}
-				if ok, err := s.Ask(fmt.Sprintf("About to delete %s %s of %s.", spec.AssetWord(kind), args[0], inScope(project))); !ok {
+				if ok, err := s.Ask(fmt.Sprintf("About to delete %s %s of %s.", spec.AssetWord(kind), args[0], session.ScopeText(project))); !ok {
 					return err
 				}
 			}

@@ -141,7 +141,7 @@ func editTemplate(ctx context.Context, s *session.Session, o *templateOptions, n
 	if shown, err := s.Brief(t, t.Name); shown {
 		return err
 	}
-	s.Say("%s %s %s: version %d, %s", word, spec.AssetWord(o.kind), t.Name, t.Version, inScope(t.Project))
+	s.Say("%s %s %s: version %d, %s", word, spec.AssetWord(o.kind), t.Name, t.Version, session.ScopeText(t.Project))
 	return nil
 }
 

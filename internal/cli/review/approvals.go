@@ -101,7 +101,7 @@ func newDelegate(s *session.Session) *cobra.Command {
 			if shown, err := s.Brief(d, d.To); shown {
 				return err
 			}
-			s.Say("%s decides for %s in %s until %s", d.To, d.From, inScope(d.Scope), time.Time(d.Until).UTC().Format(time.RFC3339))
+			s.Say("%s decides for %s in %s until %s", d.To, d.From, session.ScopeText(d.Scope), time.Time(d.Until).UTC().Format(time.RFC3339))
 			return nil
 		},
 	}

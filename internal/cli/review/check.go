@@ -148,7 +148,7 @@ func editCheck(cmd *cobra.Command, s *session.Session, o *checkOptions, args []s
 	if o.dry {
 		would = " would be version"
 	}
-	s.Say("check %s of %s%s %d", out.Name, inScope(out.Scope), would, out.Version)
+	s.Say("check %s of %s%s %d", out.Name, session.ScopeText(out.Scope), would, out.Version)
 	return nil
 }
 
@@ -300,14 +300,7 @@ func newCheckGet(s *session.Session) *cobra.Command {
 		if shown, err := s.Brief(k, k.Name); shown {
 			return err
 		}
-		text, err := json.Marshal(checkRecord{"Check", k.Scope, k.NewScopeCheck})
-		if err == nil {
-			text, err = yaml.JSONToYAML(text)
-		}
-		if err == nil {
-			_, err = s.IO.Out.Write(text)
-		}
-		return err
+		return s.File(checkRecord{"Check", k.Scope, k.NewScopeCheck})
 	})
 }
 
@@ -327,10 +320,10 @@ func newCheckDescribe(s *session.Session) *cobra.Command {
 		g := session.Grid{Whole: true}
 		line := func(title, text string) {
 			if text != "" {
-				g.Rows = append(g.Rows, []session.Cell{{Text: title, Tone: session.ToneTitle}, {Text: text, Tone: session.TonePlain}})
+				g.Line(title, text)
 			}
 		}
-		line("Check", k.Name+" of "+inScope(k.Scope))
+		line("Check", k.Name+" of "+session.ScopeText(k.Scope))
 		line("Description", k.Description)
 		line("Cannot be read", k.Unread)
 		line("Type", k.Type)
@@ -466,7 +459,7 @@ func newCheckDelete(s *session.Session) *cobra.Command {
 	cmd := oneCheck(s, &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Forget a check; what waits for it alone goes on", Example: "  muster check delete gate -p vision --yes",
 	}, &sc, func(ctx context.Context, _ *client.Client, scope, name string) error {
-		return s.Drop(ctx, "check", name+" of "+inScope(scope), yes, func(ctx context.Context, c *client.Client) error { return c.Checks.Delete(ctx, scope, name) })
+		return s.Drop(ctx, "check", name+" of "+session.ScopeText(scope), yes, func(ctx context.Context, c *client.Client) error { return c.Checks.Delete(ctx, scope, name) })
 	})
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

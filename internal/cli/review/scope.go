@@ -40,14 +40,6 @@ func scopeName(scope string) string {
 	return scope
 }
 
-// inScope is a scope in a sentence.
-func inScope(scope string) string {
-	if scope == client.SystemScope {
-		return "the system"
-	}
-	return "project " + scope
-}
-
 // notACheck says of a file that it cannot be read.
 func notACheck(file string, err error, hint string) error {
 	text := strings.TrimPrefix(strings.SplitN(err.Error(), "\n", 2)[0], "json: ")

@@ -45,6 +45,11 @@ type Grid struct {
 	Whole     bool // nothing is cut; for texts rather than tables
 }
 
+// Line adds a line of a title and a text.
+func (g *Grid) Line(title, text string) {
+	g.Rows = append(g.Rows, []Cell{{Text: title, Tone: ToneTitle}, {Text: text, Tone: TonePlain}})
+}
+
 // Grid prints g: aligned and cut to the width on a terminal, with tabs and
 // whole in a pipe, or as CSV.
 func (s *Session) Grid(g Grid) error {

@@ -143,3 +143,11 @@ func IsNotFound(err error) bool {
 func looksLikeID(name string) bool {
 	return len(name) == 26 && strings.Trim(name, "0123456789abcdefghjkmnpqrstvwxyz") == ""
 }
+
+// ScopeText is what a scope of records is in words: the system, or a project.
+func ScopeText(scope string) string {
+	if scope == client.SystemScope {
+		return "the system"
+	}
+	return "project " + scope
+}

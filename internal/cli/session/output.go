@@ -238,3 +238,15 @@ func Choose[T any](all []Column[T], names []string, wide bool) ([]Column[T], err
 	}
 	return chosen, nil
 }
+
+// File prints a record as a file has it, to be applied again.
+func (s *Session) File(record any) error {
+	text, err := json.Marshal(record)
+	if err == nil {
+		text, err = yaml.JSONToYAML(text)
+	}
+	if err == nil {
+		_, err = s.IO.Out.Write(text)
+	}
+	return err
+}

@@ -144,7 +144,7 @@ func describeSchedule(s *session.Session, r *api.Schedule, m session.Moments) er
 	g := session.Grid{Whole: true}
 	line := func(title, text string) {
 		if text != "" {
-			g.Rows = append(g.Rows, []session.Cell{{Text: title, Tone: session.ToneTitle}, {Text: text, Tone: session.TonePlain}})
+			g.Line(title, text)
 		}
 	}
 	line("Schedule", r.Name)
