@@ -123,7 +123,7 @@ func TestScripts(t *testing.T) {
 
 // large are what scripts need that CI does not install (docs/testing.md). There
 // nothing may be skipped, so without it they are not run at all.
-var large = map[string]string{"slurm_snakemake": "snakemake", "slurm_toil": "toil"}
+var large = map[string]string{"slurm_snakemake": "snakemake"}
 
 // stories are the scripts to run.
 func stories(t *testing.T) []string {
