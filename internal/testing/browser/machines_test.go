@@ -154,7 +154,7 @@ func TestTheMapHasAMemory(t *testing.T) {
 	g.visit("map")
 	g.until(`document.querySelector('canvas')?.dataset.spots === '16' && document.querySelector('.timeline input')`)
 	slide := func(minutes int) {
-		g.must(g.Eval(fmt.Sprintf(`(() => { const e = document.querySelector('.timeline input'); e.value = %d; e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})) })()`, minutes), nil))
+		g.until(fmt.Sprintf(`(() => { const e = document.querySelector('.timeline input'); if (!e) return false; e.value = %d; e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})); return true })()`, minutes))
 	}
 	const holders = `[...document.querySelectorAll('.map-side ul:first-of-type .side-name')].map(e => e.innerText).sort().join()`
 	g.until(holders + ` === 'first,second'`)
