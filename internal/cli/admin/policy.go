@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/api"
@@ -45,7 +43,7 @@ what they were submitted with.`
 }
 
 type policyOptions struct {
-	scope assetScope
+	scope document.Scope
 	file  string
 	runai string
 	kind  string
@@ -72,7 +70,7 @@ the policy would not let in today; they stay as they are.`,
 			return editPolicy(cmd, s, o, create)
 		},
 	}
-	o.scope.register(s, cmd)
+	o.scope.Register(s, cmd)
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "file with the policy; - is standard input")
 	cmd.Flags().StringVar(&o.runai, "from-runai", "", "file with a policy of Run:ai (YAML of its version 2); it says what becomes of every field")
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "say what is wrong with it and whom it would not let in, and change nothing")
@@ -100,8 +98,8 @@ func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create
 	if err != nil {
 		return err
 	}
-	if o.scope.system || cmd.Flags().Changed("project") || r.Scope == "" {
-		r.Scope = o.scope.of(o.scope.Project)
+	if o.scope.System || cmd.Flags().Changed("project") || r.Scope == "" {
+		r.Scope = o.scope.Of(o.scope.Project)
 	}
 	r.For = cmp.Or(o.kind, r.For, policy.All)
 	if err := isFor(r.For); err != nil {
@@ -118,7 +116,7 @@ func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create
 		p, err = c.Policies.Set(cmd.Context(), r.Scope, r.For, r.PolicySpec, o.dry)
 	}
 	if err != nil {
-		return placedPolicy(err, file)
+		return document.RefusedOf(err, file)
 	}
 	if shown, err := s.Brief(p, p.For); shown {
 		return err
@@ -143,19 +141,12 @@ func editPolicy(cmd *cobra.Command, s *session.Session, o *policyOptions, create
 func fromRunai(s *session.Session, file string, data []byte) ([]byte, error) {
 	tree, notes, err := runaipolicy.Read(data)
 	if err != nil {
-		return nil, notAPolicy(file, err, "it is the YAML of a policy, with defaults and rules")
+		return nil, document.WrongFile(file, err, "it is the YAML of a policy, with defaults and rules")
 	}
 	for _, n := range notes {
 		s.Say("%s", n)
 	}
 	return json.Marshal(tree)
-}
-
-func notAPolicy(file string, err error, hint string) error {
-	text := strings.TrimPrefix(strings.SplitN(err.Error(), "\n", 2)[0], "json: ")
-	return &session.Failure{Code: session.ExitUsage, File: file, Problem: &api.Problem{
-		Title: "Wrong file", Code: "invalid", Detail: text, Errors: []api.FieldProblem{{Problem: text, Hint: hint}},
-	}}
 }
 
 // isFor refuses what no policy is for.
@@ -168,47 +159,12 @@ func isFor(kind string) error {
 
 // readPolicy reads the file of a policy.
 func readPolicy(file string, data []byte) (policyRecord, error) {
-	var tree map[string]any
-	var r policyRecord
-	err := yaml.Unmarshal(data, &tree)
-	if err == nil {
-		if data, err = json.Marshal(tree); err == nil {
-			d := json.NewDecoder(strings.NewReader(string(data)))
-			d.DisallowUnknownFields()
-			err = d.Decode(&r)
-		}
-	}
-	if err == nil && r.Kind != "" && r.Kind != "Policy" {
-		err = fmt.Errorf("kind is %s, and not Policy", r.Kind)
-	}
-	if err == nil && tree == nil {
-		err = errors.New("it is empty")
-	}
-	if err != nil {
-		return r, notAPolicy(file, err, "it is a mapping with scope, for, description, defaults, rules and impose")
-	}
-	return r, nil
-}
-
-// placedPolicy says of a refusal which file it is about.
-func placedPolicy(err error, file string) error {
-	var p *api.Problem
-	if !errors.As(err, &p) || len(p.Errors) == 0 {
-		return err
-	}
-	if file == "-" {
-		file = "standard input"
-	}
-	c := *p
-	for i := range c.Errors {
-		c.Errors[i].Line = 0 // it is that of what was sent
-	}
-	return &session.Failure{Code: session.CodeOf(p), File: file, Problem: &c}
+	return document.ReadRecord(file, data, "Policy", func(r *policyRecord) string { return r.Kind }, "it is a mapping with scope, for, description, defaults, rules and impose")
 }
 
 func newPolicyList(s *session.Session) *cobra.Command {
 	var table session.TableFlags
-	var sc assetScope
+	var sc document.Scope
 	var all bool
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "Those that hold in a project: its own and those above it, nearest first", Args: session.NoArgs,
@@ -218,7 +174,7 @@ func newPolicyList(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			scope := sc.of(sc.Project)
+			scope := sc.Of(sc.Project)
 			if all {
 				scope = client.SystemScope
 			}
@@ -226,7 +182,7 @@ func newPolicyList(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if sc.system && !all {
+			if sc.System && !all {
 				kept := list.Items[:0]
 				for _, p := range list.Items {
 					if p.Scope == client.SystemScope {
@@ -238,7 +194,7 @@ func newPolicyList(s *session.Session) *cobra.Command {
 			return printPolicies(s, table, list)
 		},
 	}
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	table.Register(cmd)
 	cmd.Flags().BoolVarP(&all, "all", "A", false, "those of every scope")
 	return cmd
@@ -249,7 +205,7 @@ func printPolicies(s *session.Session, f session.TableFlags, list *api.PolicyLis
 	return session.Print(s, f, session.Table[api.Policy]{
 		Items: list.Items, Name: func(p api.Policy) string { return p.Scope + "/" + p.For }, Body: list,
 		Columns: []session.Column[api.Policy]{
-			{Title: "SCOPE", Cell: func(p api.Policy) string { return scopeName(p.Scope) }},
+			{Title: "SCOPE", Cell: func(p api.Policy) string { return session.ScopeName(p.Scope) }},
 			{Title: "FOR", Cell: func(p api.Policy) string { return p.For }},
 			{Title: "DEFAULTS", Cell: func(p api.Policy) string { return strconv.Itoa(len(p.Defaults)) }},
 			{Title: "RULES", Cell: func(p api.Policy) string { return strconv.Itoa(len(p.Rules)) }},
@@ -286,7 +242,7 @@ func imposes(i *api.PolicyImpose) string {
 }
 
 // onePolicy is a command about the policy of a scope for one kind.
-func onePolicy(s *session.Session, cmd *cobra.Command, sc *assetScope, do func(ctx context.Context, c *client.Client, scope, kind string) error) *cobra.Command {
+func onePolicy(s *session.Session, cmd *cobra.Command, sc *document.Scope, do func(ctx context.Context, c *client.Client, scope, kind string) error) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return session.UsageError(fmt.Sprintf("%s takes one kind of workloads, or all; not %d", cmd.CommandPath(), len(args)), "like "+cmd.CommandPath()+" training -p vision")
@@ -298,15 +254,15 @@ func onePolicy(s *session.Session, cmd *cobra.Command, sc *assetScope, do func(c
 		if err != nil {
 			return err
 		}
-		return do(cmd.Context(), c, sc.of(sc.Project), args[0])
+		return do(cmd.Context(), c, sc.Of(sc.Project), args[0])
 	}
 	cmd.ValidArgsFunction = cobra.FixedCompletions(policy.For(), cobra.ShellCompDirectiveNoFileComp)
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	return cmd
 }
 
 func newPolicyGet(s *session.Session) *cobra.Command {
-	var sc assetScope
+	var sc document.Scope
 	return onePolicy(s, &cobra.Command{
 		Use: "get KIND", Short: "A policy as a file has it, to be applied again", Example: "  muster policy get training -p vision > policy.yaml",
 	}, &sc, func(ctx context.Context, c *client.Client, scope, kind string) error {
@@ -322,7 +278,7 @@ func newPolicyGet(s *session.Session) *cobra.Command {
 }
 
 func newPolicyDescribe(s *session.Session) *cobra.Command {
-	var sc assetScope
+	var sc document.Scope
 	return onePolicy(s, &cobra.Command{
 		Use: "describe KIND", Aliases: []string{"show"}, Short: "A policy, field by field", Example: "  muster policy describe training -p vision\n  muster policy describe all --system",
 	}, &sc, func(ctx context.Context, c *client.Client, scope, kind string) error {
@@ -360,7 +316,7 @@ func newPolicyDescribe(s *session.Session) *cobra.Command {
 }
 
 func newPolicyDelete(s *session.Session) *cobra.Command {
-	var sc assetScope
+	var sc document.Scope
 	var yes bool
 	cmd := onePolicy(s, &cobra.Command{
 		Use: "delete KIND", Aliases: []string{"rm"}, Short: "Forget a policy; workloads keep what it has given them", Example: "  muster policy delete training -p vision --yes",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/client"
+	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/core/policy"
@@ -21,7 +22,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 func newPolicyEffective(s *session.Session) *cobra.Command {
 	var table session.TableFlags
-	var sc assetScope
+	var sc document.Scope
 	var kind string
 	cmd := &cobra.Command{
 		Use: "effective [flags]", Short: "What holds for workloads of a kind in a project, field by field, and where it comes from", Args: session.NoArgs,
@@ -34,7 +35,7 @@ func newPolicyEffective(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := c.Policies.Effective(cmd.Context(), sc.of(sc.Project), kind)
+			e, err := c.Policies.Effective(cmd.Context(), sc.Of(sc.Project), kind)
 			if err != nil {
 				return err
 			}
@@ -50,7 +51,7 @@ func newPolicyEffective(s *session.Session) *cobra.Command {
 			return nil
 		},
 	}
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	table.Register(cmd)
 	policyKind(cmd, &kind, "kind of workloads; by default training", policy.For()[1:])
 	return cmd

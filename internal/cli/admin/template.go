@@ -75,37 +75,6 @@ one that is made with --system for all. Who made it may change it, and its edito
 	return cmd
 }
 
-// assetScope is where an asset is: in a project or department, or in the system.
-type assetScope struct {
-	session.Scope
-	system bool
-}
-
-func (a *assetScope) register(s *session.Session, cmd *cobra.Command) {
-	a.Scope.Register(s, cmd)
-	a.registerSystem(cmd)
-}
-
-func (a *assetScope) registerSystem(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&a.system, "system", false, "what is there for all projects, instead of one's own")
-}
-
-// of is the scope that the flags name; project is that of -p.
-func (a *assetScope) of(project string) string {
-	if a.system {
-		return client.SystemScope
-	}
-	return document.TemplateProject(project)
-}
-
-// scopeName is a scope as people read it.
-func scopeName(project string) string {
-	if project == client.SystemScope {
-		return "system"
-	}
-	return project
-}
-
 func newTemplateList(s *session.Session, kind string) *cobra.Command {
 	var table session.TableFlags
 	var sc session.Scope
@@ -141,7 +110,7 @@ func printTemplates(s *session.Session, f session.TableFlags, list *api.Template
 		Items: list.Items, Name: func(t api.Template) string { return t.Name }, Body: list,
 		Columns: []session.Column[api.Template]{
 			{Title: "NAME", Cell: func(t api.Template) string { return t.Name }},
-			{Title: "PROJECT", Cell: func(t api.Template) string { return scopeName(t.Project) }},
+			{Title: "PROJECT", Cell: func(t api.Template) string { return session.ScopeName(t.Project) }},
 			{Title: "VERSION", Cell: func(t api.Template) string { return strconv.Itoa(t.Version) }},
 			{Title: "CHANGED", Cell: func(t api.Template) string { return m.Ago(session.TimeOf(t.UpdatedAt)) }},
 			{Title: "USER", Cell: func(t api.Template) string { return t.User }},
@@ -154,7 +123,7 @@ func printTemplates(s *session.Session, f session.TableFlags, list *api.Template
 }
 
 func newTemplateDescribe(s *session.Session, kind string) *cobra.Command {
-	var sc assetScope
+	var sc document.Scope
 	cmd := &cobra.Command{
 		Use: "describe NAME[@VERSION]", Aliases: []string{"show"}, Short: "One of them, with its document",
 		Example: fmt.Sprintf("  muster %s describe torch\n  muster %s describe torch@2 -o yaml", kind, kind),
@@ -166,7 +135,7 @@ func newTemplateDescribe(s *session.Session, kind string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, err := document.Template(cmd.Context(), s, c, sc.of(sc.Project), kind, args[0])
+			t, err := document.Template(cmd.Context(), s, c, sc.Of(sc.Project), kind, args[0])
 			if err != nil {
 				return err
 			}
@@ -177,7 +146,7 @@ func newTemplateDescribe(s *session.Session, kind string) *cobra.Command {
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteTemplates(kind)
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	return cmd
 }
 
@@ -195,7 +164,7 @@ func describeTemplate(s *session.Session, t *api.Template) error {
 	}
 	word := spec.AssetWord(t.Kind)
 	line(strings.ToUpper(word[:1])+word[1:], t.Name)
-	line("Project", scopeName(t.Project))
+	line("Project", session.ScopeName(t.Project))
 	line("Description", t.Description)
 	line("Environment", t.Environment)
 	line("Shared with", strings.Join(t.SharedWith, ", "))
@@ -214,7 +183,7 @@ func describeTemplate(s *session.Session, t *api.Template) error {
 }
 
 func newTemplateDelete(s *session.Session, kind string) *cobra.Command {
-	var sc assetScope
+	var sc document.Scope
 	var yes bool
 	cmd := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Forget one; workloads that were made of it stay",
@@ -223,7 +192,7 @@ func newTemplateDelete(s *session.Session, kind string) *cobra.Command {
 			if len(args) != 1 {
 				return session.UsageError(fmt.Sprintf("%s takes one name, not %d", cmd.CommandPath(), len(args)), cmd.UseLine())
 			}
-			project := sc.of(sc.Project)
+			project := sc.Of(sc.Project)
 			if !yes {
 				if !s.IO.InTerminal {
 					return session.NeedsFlagError("muster "+kind+" delete", "--yes")
@@ -244,7 +213,7 @@ func newTemplateDelete(s *session.Session, kind string) *cobra.Command {
 		},
 	}
 	cmd.ValidArgsFunction = s.CompleteTemplates(kind)
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -25,7 +25,7 @@ type templateOptions struct {
 	shared      []string
 	editors     []string
 	sources     document.SourceFlags
-	scope       assetScope
+	scope       document.Scope
 	cmd         *cobra.Command
 }
 
@@ -60,7 +60,7 @@ func newTemplateEdit(s *session.Session, kind string, create bool) *cobra.Comman
 	f := cmd.Flags()
 	f.StringVar(&o.description, "description", "", "what it is for")
 	f.StringArrayVar(&o.editors, "editor", nil, "a user who may change it too, * for everyone; repeat for several")
-	o.scope.registerSystem(cmd)
+	o.scope.RegisterSystem(cmd)
 	switch kind {
 	case client.KindTemplate:
 		f.StringVar(&o.environment, "environment", "", "an environment that it builds upon")
@@ -82,7 +82,7 @@ func editTemplate(ctx context.Context, s *session.Session, o *templateOptions, n
 	if d.Cmd.Flags().Changed("name") {
 		return session.UsageError("--name is each workload's own", "--prefix makes names")
 	}
-	project := o.scope.of(d.Project)
+	project := o.scope.Of(d.Project)
 	d.Project = "" // it says where the template is
 	c, err := s.Connect(ctx)
 	if err != nil {

@@ -80,7 +80,7 @@ func youMay(a api.Approval) string {
 }
 
 func newDelegate(s *session.Session) *cobra.Command {
-	var sc scopeFlags
+	var sc document.Scope
 	var until, comment string
 	cmd := &cobra.Command{
 		Use: "delegate USER --until TIME", Short: "Have another decide checks in your place, for a time", Example: "  muster approvals delegate bob --until 7d -p vision --comment 'on leave'",
@@ -94,7 +94,7 @@ func newDelegate(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := c.Approvals.Delegate(cmd.Context(), api.NewDelegation{To: args[0], Scope: sc.of(sc.Project), Until: api.Time(at), Comment: comment})
+			d, err := c.Approvals.Delegate(cmd.Context(), api.NewDelegation{To: args[0], Scope: sc.Of(sc.Project), Until: api.Time(at), Comment: comment})
 			if err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func newDelegate(s *session.Session) *cobra.Command {
 			return nil
 		},
 	}
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	cmd.Flags().StringVar(&until, "until", "", "until when: 7d, 'fri 18:00', or an instant; at most 90 days")
 	cmd.Flags().StringVar(&comment, "comment", "", "why")
 	return cmd
@@ -129,7 +129,7 @@ func newDelegations(s *session.Session) *cobra.Command {
 				Columns: []session.Column[api.Delegation]{
 					{Title: "FROM", Cell: func(d api.Delegation) string { return d.From }},
 					{Title: "TO", Cell: func(d api.Delegation) string { return d.To }},
-					{Title: "SCOPE", Cell: func(d api.Delegation) string { return scopeName(d.Scope) }},
+					{Title: "SCOPE", Cell: func(d api.Delegation) string { return session.ScopeName(d.Scope) }},
 					{Title: "UNTIL", Cell: func(d api.Delegation) string { return untilWord(d) }},
 					{Title: "COMMENT", Cell: func(d api.Delegation) string { return printers.OrDash(d.Comment) }},
 				},
@@ -149,7 +149,7 @@ func untilWord(d api.Delegation) string {
 }
 
 func newRevoke(s *session.Session) *cobra.Command {
-	var sc scopeFlags
+	var sc document.Scope
 	var from string
 	cmd := &cobra.Command{
 		Use: "revoke USER", Short: "End that another decides in your place", Example: "  muster approvals revoke bob -p vision",
@@ -159,14 +159,14 @@ func newRevoke(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.Approvals.Revoke(cmd.Context(), from, args[0], sc.of(sc.Project)); err != nil {
+			if err := c.Approvals.Revoke(cmd.Context(), from, args[0], sc.Of(sc.Project)); err != nil {
 				return err
 			}
 			s.Say("%s decides no more in the place of %s", args[0], orYou(from))
 			return nil
 		},
 	}
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	cmd.Flags().StringVar(&from, "from", "", "in whose place; by default yours")
 	return cmd
 }

@@ -1,10 +1,11 @@
+// Package review has the commands of those who say what has to be approved before it
+// runs, and of those who approve it.
 package review
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -45,7 +46,7 @@ of projects may have checks of their own beside; none takes the place of one abo
 }
 
 type checkOptions struct {
-	scope  scopeFlags
+	scope  document.Scope
 	file   string
 	caFile string
 	dry    bool
@@ -53,7 +54,7 @@ type checkOptions struct {
 }
 
 func (o *checkOptions) register(s *session.Session, cmd *cobra.Command) {
-	o.scope.register(s, cmd)
+	o.scope.Register(s, cmd)
 	f, in := cmd.Flags(), &o.spec
 	f.StringVarP(&o.file, "file", "f", "", "file with the check; flags go before what it says; - is standard input")
 	f.BoolVar(&o.dry, "dry-run", false, "say what is wrong with it, and change nothing")
@@ -125,8 +126,8 @@ func editCheck(cmd *cobra.Command, s *session.Session, o *checkOptions, args []s
 	if r.Name == "" {
 		return session.UsageError(cmd.CommandPath()+" needs a name for the check", cmd.UseLine())
 	}
-	if o.scope.system || cmd.Flags().Changed("project") || r.Scope == "" {
-		r.Scope = o.scope.of(o.scope.Project)
+	if o.scope.System || cmd.Flags().Changed("project") || r.Scope == "" {
+		r.Scope = o.scope.Of(o.scope.Project)
 	}
 	c, err := s.Connect(cmd.Context())
 	if err != nil {
@@ -139,7 +140,7 @@ func editCheck(cmd *cobra.Command, s *session.Session, o *checkOptions, args []s
 		out, err = c.Checks.Set(cmd.Context(), r.Scope, r.Name, r.ScopeCheckSpec, o.dry)
 	}
 	if err != nil {
-		return err
+		return document.RefusedOf(err, o.file)
 	}
 	if shown, err := s.Brief(out, out.Name); shown {
 		return err
@@ -180,31 +181,12 @@ func laid(cmd *cobra.Command, o *checkOptions, r *checkRecord) error {
 
 // readCheck reads the file of a check.
 func readCheck(file string, data []byte) (checkRecord, error) {
-	var tree map[string]any
-	var r checkRecord
-	err := yaml.Unmarshal(data, &tree)
-	if err == nil {
-		if data, err = json.Marshal(tree); err == nil {
-			d := json.NewDecoder(strings.NewReader(string(data)))
-			d.DisallowUnknownFields()
-			err = d.Decode(&r)
-		}
-	}
-	if err == nil && r.Kind != "" && r.Kind != "Check" {
-		err = fmt.Errorf("kind is %s, and not Check", r.Kind)
-	}
-	if err == nil && tree == nil {
-		err = errors.New("it is empty")
-	}
-	if err != nil {
-		return r, notACheck(file, err, "it is a mapping with scope, name, type and what muster check create --help shows")
-	}
-	return r, nil
+	return document.ReadRecord(file, data, "Check", func(r *checkRecord) string { return r.Kind }, "it is a mapping with scope, name, type and what muster check create --help shows")
 }
 
 func newCheckList(s *session.Session) *cobra.Command {
 	var table session.TableFlags
-	var sc scopeFlags
+	var sc document.Scope
 	var all bool
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "Those that a project stands below: its own and those above it, nearest first", Args: session.NoArgs,
@@ -214,7 +196,7 @@ func newCheckList(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			scope := sc.of(sc.Project)
+			scope := sc.Of(sc.Project)
 			if all {
 				scope = client.SystemScope
 			}
@@ -222,7 +204,7 @@ func newCheckList(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if sc.system && !all {
+			if sc.System && !all {
 				list.Items = slices.DeleteFunc(list.Items, func(k api.ScopeCheck) bool { return k.Scope != client.SystemScope })
 			}
 			m := s.Moments(table)
@@ -230,7 +212,7 @@ func newCheckList(s *session.Session) *cobra.Command {
 				Items: list.Items, Name: func(k api.ScopeCheck) string { return k.Scope + "/" + k.Name }, Body: list,
 				Columns: []session.Column[api.ScopeCheck]{
 					{Title: "NAME", Cell: func(k api.ScopeCheck) string { return k.Name }},
-					{Title: "SCOPE", Cell: func(k api.ScopeCheck) string { return scopeName(k.Scope) }},
+					{Title: "SCOPE", Cell: func(k api.ScopeCheck) string { return session.ScopeName(k.Scope) }},
 					{Title: "TYPE", Cell: func(k api.ScopeCheck) string { return k.Type }},
 					{Title: "ABOUT", Cell: func(k api.ScopeCheck) string { return aboutWhat(&k) }},
 					{Title: "ASKS", Cell: func(k api.ScopeCheck) string { return askedWho(&k) }},
@@ -240,7 +222,7 @@ func newCheckList(s *session.Session) *cobra.Command {
 			})
 		},
 	}
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	table.Register(cmd)
 	cmd.Flags().BoolVarP(&all, "all", "A", false, "those of every scope")
 	return cmd
@@ -275,21 +257,21 @@ func askedWho(k *api.ScopeCheck) string {
 }
 
 // oneCheck is a command about one check of a scope.
-func oneCheck(s *session.Session, cmd *cobra.Command, sc *scopeFlags, do func(ctx context.Context, c *client.Client, scope, name string) error) *cobra.Command {
+func oneCheck(s *session.Session, cmd *cobra.Command, sc *document.Scope, do func(ctx context.Context, c *client.Client, scope, name string) error) *cobra.Command {
 	cmd.Args = session.OneName("check")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c, err := s.Connect(cmd.Context())
 		if err != nil {
 			return err
 		}
-		return do(cmd.Context(), c, sc.of(sc.Project), args[0])
+		return do(cmd.Context(), c, sc.Of(sc.Project), args[0])
 	}
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	return cmd
 }
 
 func newCheckGet(s *session.Session) *cobra.Command {
-	var sc scopeFlags
+	var sc document.Scope
 	return oneCheck(s, &cobra.Command{
 		Use: "get NAME", Short: "A check as a file has it, to be applied again", Example: "  muster check get gate -p vision > check.yaml",
 	}, &sc, func(ctx context.Context, c *client.Client, scope, name string) error {
@@ -305,7 +287,7 @@ func newCheckGet(s *session.Session) *cobra.Command {
 }
 
 func newCheckDescribe(s *session.Session) *cobra.Command {
-	var sc scopeFlags
+	var sc document.Scope
 	return oneCheck(s, &cobra.Command{
 		Use: "describe NAME", Aliases: []string{"show"}, Short: "A check, line by line", Example: "  muster check describe gate -p vision",
 	}, &sc, func(ctx context.Context, c *client.Client, scope, name string) error {
@@ -350,7 +332,7 @@ func newCheckDescribe(s *session.Session) *cobra.Command {
 }
 
 func newCheckTest(s *session.Session) *cobra.Command {
-	var sc scopeFlags
+	var sc document.Scope
 	var file string
 	cmd := oneCheck(s, &cobra.Command{
 		Use: "test NAME", Short: "Ask a check about a workload that is not submitted; nothing follows from it", Example: "  muster check test gate -p vision -f train.yaml",
@@ -363,7 +345,7 @@ func newCheckTest(s *session.Session) *cobra.Command {
 				return err
 			}
 			if in.Document, err = yaml.YAMLToJSON(data); err != nil {
-				return notACheck(file, err, "it is the document of a workload")
+				return document.WrongFile(file, err, "it is the document of a workload")
 			}
 		}
 		t, err := c.Checks.Test(ctx, scope, name, in)
@@ -407,7 +389,7 @@ func printTrial(s *session.Session, name string, t *api.CheckTrial) {
 }
 
 func newCheckImages(s *session.Session) *cobra.Command {
-	var sc scopeFlags
+	var sc document.Scope
 	var table session.TableFlags
 	cmd := oneCheck(s, &cobra.Command{
 		Use: "images NAME", Short: "The images that somebody has approved for a check", Example: "  muster check images images --system",
@@ -431,7 +413,7 @@ func newCheckImages(s *session.Session) *cobra.Command {
 }
 
 func newCheckForget(s *session.Session) *cobra.Command {
-	var sc scopeFlags
+	var sc document.Scope
 	cmd := &cobra.Command{
 		Use: "forget NAME IMAGE", Short: "Have an image looked at again before its next use", Example: "  muster check forget images python:3.12 --system",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -442,19 +424,19 @@ func newCheckForget(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.Checks.ForgetImage(cmd.Context(), sc.of(sc.Project), args[0], args[1]); err != nil {
+			if err := c.Checks.ForgetImage(cmd.Context(), sc.Of(sc.Project), args[0], args[1]); err != nil {
 				return err
 			}
 			s.Say("%s is looked at again before its next use", args[1])
 			return nil
 		},
 	}
-	sc.register(s, cmd)
+	sc.Register(s, cmd)
 	return cmd
 }
 
 func newCheckDelete(s *session.Session) *cobra.Command {
-	var sc scopeFlags
+	var sc document.Scope
 	var yes bool
 	cmd := oneCheck(s, &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Forget a check; what waits for it alone goes on", Example: "  muster check delete gate -p vision --yes",

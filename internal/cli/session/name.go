@@ -151,3 +151,11 @@ func ScopeText(scope string) string {
 	}
 	return "project " + scope
 }
+
+// ScopeName is such a scope in a table.
+func ScopeName(scope string) string {
+	if scope == client.SystemScope {
+		return "system"
+	}
+	return scope
+}
