@@ -17,10 +17,11 @@ import (
 
 const perRank = 40
 
-// gang submits three tasks that begin to write one after another: 1, 2, 0.
+// gang submits three tasks that begin to write one after another: 1, 2, 0, so long apart
+// that no machine under load has two begin at once.
 func (w *world) gang(name string) {
 	w.t.Helper()
-	args := []string{"fake", "run=100ms", "start@0=700ms", "start@1=1ms", "start@2=350ms"}
+	args := []string{"fake", "run=100ms", "start@0=6s", "start@1=1ms", "start@2=3s"}
 	for rank := range 3 {
 		for n := range perRank {
 			args = append(args, fmt.Sprintf("log@%d=rank %d Line %d\x1b[31m red\x1b[0m", rank, rank, n))
