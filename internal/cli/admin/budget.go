@@ -105,6 +105,11 @@ it is used up, --then says what happens:
 				return err
 			}
 			x.GPUHours, x.Money, x.AtEnd = b.gpuHours, b.money, b.then
+			for name, amount := range map[string]float64{"gpu-hours": x.GPUHours, "money": x.Money} {
+				if cmd.Flags().Changed(name) && !(amount > 0) { // nor is what is no number
+					return session.UsageError(fmt.Sprintf("--%s %v is no amount: it is more than 0", name, amount), "write --gpu-hours 500, or --money 20000; muster budget delete takes one away")
+				}
+			}
 			if (x.GPUHours > 0) == (x.Money > 0) {
 				return session.UsageError("a budget is of GPU-hours or of money", "write --gpu-hours 500, or --money 20000")
 			}
