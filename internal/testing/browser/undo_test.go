@@ -29,7 +29,7 @@ func TestApprovingWhereTheReasonStands(t *testing.T) {
 	w.muster("wait", "second", "--for", "Failed", "--timeout", "60s")
 	g.visit("workloads/default/third")
 	g.press("Control+k")
-	g.until(`document.querySelector('.palette-field input')`)
+	g.until(`document.activeElement.matches('.palette-field input')`) // which is what letters go to
 	g.write("approve")
 	g.until(`document.querySelector('.palette-list li[aria-selected="true"]')?.innerText.startsWith('Approve')`)
 	g.press("Enter")
