@@ -179,11 +179,13 @@ func TestPullIsSharedAndTellsProgress(t *testing.T) {
 	p := open(t, Options{Images: s})
 	a, b, c := boxed("shared", 0, "exit 1"), boxed("shared", 1, "exit 2"), boxed("shared", 2, "exit 3")
 	start(t, p, a, b, c)
-	until(t, "progress is told", func() bool {
-		o := observe(t, p, a.ID)
-		return o.Waiting == "ContainerCreating" && o.Message == "pulling busybox: 3 of 10 layers, 412 of 1024 MB" &&
-			o.Pull != nil && *o.Pull == core.Pull{Layers: 10, Done: 3, Bytes: 412e6, Total: 1024e6}
-	})
+	for _, who := range []backend.Assignment{a, b, c} { // all have joined before it ends: who comes later asks anew
+		until(t, "progress is told to "+who.ID.String(), func() bool {
+			o := observe(t, p, who.ID)
+			return o.Waiting == "ContainerCreating" && o.Message == "pulling busybox: 3 of 10 layers, 412 of 1024 MB" &&
+				o.Pull != nil && *o.Pull == core.Pull{Layers: 10, Done: 3, Bytes: 412e6, Total: 1024e6}
+		})
+	}
 	// One gives up; the others' pull goes on.
 	if err := p.Stop(t.Context(), []core.TaskID{b.ID}, backendtest.Within); err != nil {
 		t.Fatal(err)
