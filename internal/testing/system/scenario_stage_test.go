@@ -1,6 +1,7 @@
 package system
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -47,7 +48,7 @@ func newTheatre(tb testing.TB) *theatre {
 	f.Start(stop)
 	tb.Cleanup(func() { close(stop); f.Shutdown() })
 	f.WaitForCacheSync(stop)
-	t.server = start(tb, "--backend", "kube", "--kubeconfig", k.Kubeconfig, "--kube-mirror=false", "--move-rest", "0s")
+	t.server = start(tb, "--backend", "kube", "--kubeconfig", k.Kubeconfig, "--kube-mirror=false", "--move-rest", "0s", "--advertise", "http://127.0.0.1:9")
 	return t
 }
 
@@ -222,6 +223,9 @@ func (p *play) opening() error {
 		if err == nil {
 			err = p.until(func() error { return p.stands(j, more) })
 		}
+		if err == nil {
+			err = p.saves(j)
+		}
 		if err != nil {
 			return fmt.Errorf("job %s: %w", j.Name, err)
 		}
@@ -230,6 +234,25 @@ func (p *play) opening() error {
 		}
 	}
 	return nil
+}
+
+// saves tells of a checkpoint of a job, as its task would. In the cases nobody is
+// left alone because much would be lost; here those are who have told of none, from
+// some seconds on, which are sooner over where the machine is slow.
+func (p *play) saves(j *scenario.Job) error {
+	of := labels.Set{"muster.dev/name": p.own(j.Name)}
+	all, err := p.k.Client.CoreV1().Secrets("muster-"+p.own(j.Queue)).List(p.ctx, metav1.ListOptions{LabelSelector: of.String()})
+	if err != nil {
+		return err
+	}
+	for i := range all.Items {
+		for _, token := range all.Items[i].Data {
+			if bytes.HasPrefix(token, []byte("muster_task_")) {
+				return p.server.saved(p.ctx, string(token))
+			}
+		}
+	}
+	return fmt.Errorf("%d secrets of %s, and none has its token", len(all.Items), p.own(j.Name))
 }
 
 func count(j *scenario.Job, s scenario.Status) (n int) {

@@ -5,6 +5,9 @@ package system
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,6 +109,29 @@ func (s *server) stop(tb testing.TB) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// saved tells of a checkpoint with the token of a task.
+func (s *server) saved(ctx context.Context, token string) error {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(s.dir, "muster.sock"))
+	}
+	c := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://server/v1/self/checkpoint", strings.NewReader(`{"path": "/saved"}`))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	a, err := c.Do(r)
+	if err != nil {
+		return err
+	}
+	defer a.Body.Close()
+	if text, _ := io.ReadAll(a.Body); a.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("a checkpoint is answered with %s: %s", a.Status, text)
+	}
+	return nil
 }
 
 // resident is the memory of a process in bytes: all of it, and its share of
