@@ -36,8 +36,8 @@ type group struct {
 
 var groups = []group{
 	{"core", []string{"./internal/core/..."}, []string{"./internal/core/...", "./internal/engine", "./internal/testing/sim", "./internal/simulate/scenario"}},
-	{"engine", []string{"./internal/engine/..."}, []string{"./internal/engine/...", "./internal/control", "./internal/testing/sim"}},
-	{"convert", []string{"./internal/convert/..."}, []string{"./internal/convert/..."}},
+	{"engine", []string{"./internal/engine/..."}, []string{"./internal/engine/...", "./internal/control", "./internal/testing/sim", "./internal/server/..."}},
+	{"convert", []string{"./internal/convert/..."}, []string{"./internal/convert/...", "./internal/compat/..."}},
 }
 
 // options are what the command line said.

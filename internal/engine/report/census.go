@@ -98,6 +98,7 @@ func TakeCensus() draft.Command[*Census] {
 		slices.SortFunc(n.Projects, func(a, b ProjectCount) int {
 			return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(a.Project, b.Project))
 		})
+		slices.SortStableFunc(n.Holdings, func(a, b Holding) int { return cmp.Compare(a.Workload, b.Workload) })
 		n.Nodes = nodeStates(tx)
 		slices.SortFunc(waits, func(a, b *core.Workload) int { return cmp.Compare(a.Seq, b.Seq) })
 		err := unadmitted(tx, n, waits)

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -80,6 +81,9 @@ func standings(tx *draft.Tx) []Standing {
 	}
 	out := make([]Standing, 0, len(b.rows))
 	for _, s := range b.rows {
+		exact(s.Used)
+		exact(s.Fixed)
+		exact(s.Reserved)
 		out = append(out, *s)
 	}
 	slices.SortFunc(out, func(a, b Standing) int {
@@ -87,6 +91,18 @@ func standings(tx *draft.Tx) []Standing {
 	})
 	return out
 }
+
+// exact takes off what adding up parts of cores and devices has put in: both are
+// counted in thousandths, and the sum must not depend on the order.
+func exact(sums map[core.Resource]float64) {
+	for _, r := range []core.Resource{core.CPU, core.GPU} {
+		if n, ok := sums[r]; ok {
+			sums[r] = thousandths(n)
+		}
+	}
+}
+
+func thousandths(n float64) float64 { return math.Round(n*1000) / 1000 }
 
 // fair is the fair share of a queue, in the units of quotas.
 func fair(st *state.State, pool string, id core.ProjectID) map[core.Resource]float64 {
@@ -249,7 +265,10 @@ func poolStates(tx *draft.Tx) []PoolState {
 	}
 	out := make([]PoolState, 0, len(states))
 	for _, name := range slices.Sorted(maps.Keys(states)) {
-		out = append(out, *states[name])
+		s := states[name]
+		exact(s.Used)
+		s.Idle = thousandths(s.Idle)
+		out = append(out, *s)
 	}
 	return out
 }

@@ -203,6 +203,7 @@ func (w *World) Step() bool {
 	for _, l := range w.links {
 		l.news()
 	}
+	w.inquire()
 	return w.err == nil
 }
 
