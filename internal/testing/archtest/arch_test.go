@@ -191,6 +191,7 @@ var rules = []rule{
 	{pkg: "deploy", may: nil, why: "what is deployed is files; only tests are there"},
 	{pkg: "sdk", may: nil, why: "it is in other languages; only tests are there"},
 	{pkg: "internal/testing/testdisk", may: nil, why: "disks for tests of any package"},
+	{pkg: "internal/testing/vary", may: nil, why: "it knows texts, and nothing of what they say"},
 	{pkg: "internal/testing/chaos", may: []string{"internal/core", "internal/testing/testdisk", "api", "client"}, why: "who checks a whole server knows of it what its users know, and the table"},
 	{pkg: "internal/testing/corpus", may: []string{"internal/convert", "internal/core"}, why: "it imports other people's files as the program does, and runs that like its users"},
 	{pkg: "internal/testing/ldaptest", may: nil, why: "a directory for tests of any package"},

@@ -22,7 +22,7 @@ const stayFirst, stayLast = 10_001, 10_060
 // refuses in some worlds to what it was when testdata/stay.txt was written: one line a
 // world, with how much it says of each and a sum over every byte. Whoever means to change
 // what is said, or when, writes the file again (-update) and looks at which worlds
-// differ; -sim.told=10007 prints one, before and after.
+// differ; -sim.shown=10007 prints one, before and after.
 func TestWorldsStay(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/stay.txt"
@@ -46,7 +46,7 @@ func TestWorldsStay(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				all := everything(seed)
-				if *told == seed {
+				if *shown == seed {
 					t.Log(strings.Join(all, "\n"))
 				}
 				is := name + " " + spoken(all)
@@ -54,7 +54,7 @@ func TestWorldsStay(t *testing.T) {
 				lines = append(lines, is)
 				mu.Unlock()
 				if !*update && is != was[name] {
-					t.Errorf("this world is another than it was:\n%s\nit was\n%s\n-sim.told=%s -v prints all of it; -update writes %s again", is, was[name], name, file)
+					t.Errorf("this world is another than it was:\n%s\nit was\n%s\n-sim.shown=%s -v prints all of it; -update writes %s again", is, was[name], name, file)
 				}
 			})
 		}
@@ -67,7 +67,7 @@ func TestWorldsStay(t *testing.T) {
 	}
 }
 
-var told = flag.Uint64("sim.told", 0, "print all that is said in this world of those that stay")
+var shown = flag.Uint64("sim.shown", 0, "print all that is said in this world of those that stay")
 
 // spoken is how many records there are of each sort, with a digest of them.
 func spoken(all []string) string {
