@@ -72,19 +72,19 @@ func Sum(text string) string {
 // Stay compares what is said, by name, with a file that has a line for each, and
 // writes the file again on update. A name of which something else is said is
 // reported; $SHOWN=NAME writes all that is said of it to the test's log.
-func Stay(t *testing.T, file string, update bool, said map[string]string) {
+func Stay(t *testing.T, file string, update bool, texts map[string]string) {
 	t.Helper()
-	names := make([]string, 0, len(said))
-	for name := range said {
+	names := make([]string, 0, len(texts))
+	for name := range texts {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	var out strings.Builder
 	for _, name := range names {
 		if os.Getenv("SHOWN") == name {
-			t.Log("\n" + said[name])
+			t.Log("\n" + texts[name])
 		}
-		fmt.Fprintf(&out, "%s %s\n", name, Sum(said[name]))
+		fmt.Fprintf(&out, "%s %s\n", name, Sum(texts[name]))
 	}
 	if update {
 		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
