@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,7 +32,8 @@ func CheckPart(doc *Document, kind string) error {
 	var errs codec.Errors
 	seen := map[string]bool{}
 	allowed := assetFields[kind]
-	for path, value := range FieldsOf(doc) {
+	fields := FieldsOf(doc)
+	for _, path := range slices.Sorted(maps.Keys(fields)) {
 		name, _, _ := strings.Cut(path, ".")
 		if seen[name] {
 			continue
@@ -39,11 +41,11 @@ func CheckPart(doc *Document, kind string) error {
 		seen[name] = true
 		switch {
 		case slices.Contains(ownFields, name):
-			errs.Add(codec.FieldError{Path: name, Value: string(value), Problem: "is each workload's own", Hint: "leave it out; namePrefix makes names"})
+			errs.Add(codec.FieldError{Path: name, Value: string(fields[name]), Problem: "is each workload's own", Hint: "leave it out; namePrefix makes names"})
 		case name == AssetTemplate:
-			errs.Add(codec.FieldError{Path: name, Value: string(value), Problem: "is not for what is kept: a template builds upon no other", Hint: "leave it out, and say what the other says"})
+			errs.Add(codec.FieldError{Path: name, Value: string(fields[name]), Problem: "is not for what is kept: a template builds upon no other", Hint: "leave it out, and say what the other says"})
 		case allowed != nil && !slices.Contains(allowed, name):
-			errs.Add(codec.FieldError{Path: name, Value: string(value), Problem: "is no part of " + article(AssetWord(kind)), Allowed: AssetFields(kind), Hint: "put it into " + article(AssetWord(kindFor(name)))})
+			errs.Add(codec.FieldError{Path: name, Value: string(fields[name]), Problem: "is no part of " + article(AssetWord(kind)), Allowed: AssetFields(kind), Hint: "put it into " + article(AssetWord(kindFor(name)))})
 		}
 	}
 	if len(seen) == 0 {
