@@ -29,6 +29,16 @@ type Snapshot struct {
 	Windows []Window
 	// Licenses are what is counted for the whole site.
 	Licenses []License
+	// Users bound what users may have in all queues together.
+	Users []UserBound
+}
+
+// UserBound is what a user may have at once in all queues together. The one without
+// a name is for each user who has none of their own.
+type UserBound struct {
+	User string
+	GPU  int64 // thousandths of devices; negative: any
+	Jobs int   // that run; 0: any number
 }
 
 // Node is a node, with what others hold of it whom this scheduler does not know:

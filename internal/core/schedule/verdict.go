@@ -189,7 +189,10 @@ func (r Reason) QuotaAmount(n int64) string {
 }
 
 func (r Reason) whose() string {
-	if r.User != "" {
+	switch {
+	case r.User != "" && r.Queue == "":
+		return r.User + " in all projects together"
+	case r.User != "":
 		return fmt.Sprintf("%s in %s", r.User, r.Queue)
 	}
 	return string(r.Queue)

@@ -77,6 +77,9 @@ func (r Reason) Hint() string {
 		if r.Endless {
 			return "ask those who hold it to end some of it, or ask for a higher limit: no end is known that would make its room"
 		}
+		if r.User != "" && r.Queue == "" {
+			return fmt.Sprintf("wait until other work of %s ends, in whichever project, or ask for a higher limit: muster user-limit list", r.User)
+		}
 		if r.User != "" {
 			return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit of users in %s", r.User, r.Queue)
 		}
@@ -251,7 +254,10 @@ func (r Reason) beyond() string {
 		out += "make it preemptible, "
 	}
 	whom := string(r.Queue)
-	if r.User != "" {
+	switch {
+	case r.User != "" && r.Queue == "":
+		whom = r.User + " in all projects together"
+	case r.User != "":
 		whom = "each user in " + whom
 	}
 	return out + fmt.Sprintf("or have the %s of %s raised to %s by who administers it", what, whom, r.QuotaAmount(r.Requested))

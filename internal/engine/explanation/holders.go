@@ -46,7 +46,7 @@ func (s *Study) counted(r *schedule.Reason) func(*schedule.Job) bool {
 	switch r.Token {
 	case schedule.OverLimit:
 		return func(j *schedule.Job) bool {
-			return s.below(j.Queue, r.Queue) && (r.User == "" || j.User == r.User) && (!gpus || devicesOf(j.Held, nil) > 0)
+			return (r.Queue == "" || s.below(j.Queue, r.Queue)) && (r.User == "" || j.User == r.User) && (!gpus || devicesOf(j.Held, nil) > 0)
 		}
 	case schedule.BorrowingTimeLimit:
 		return func(j *schedule.Job) bool {

@@ -57,7 +57,7 @@ func (h *victimSearch) mayReturn(u *unit) bool {
 			amount[r] = 0
 		}
 	}
-	if u.leaf == j.Leaf && u.job.User == j.User && st.OverUser(u.job, amount) != nil {
+	if u.job.User == j.User && (u.leaf == j.Leaf && st.OverUser(u.job, amount) != nil || st.OverBound(u.job, amount) != nil) {
 		return false
 	}
 	if st.Full(u.job) != nil {

@@ -111,6 +111,9 @@ func fineIn(st *state.State, p *ledger.Pool, j *ledger.Job, reasons []schedule.R
 
 // limited reports whether any limit holds for j.
 func limited(st *state.State, j *ledger.Job) bool {
+	if _, ok := st.Bound(j.User); ok {
+		return true
+	}
 	for q := j.Leaf; q >= 0; q = st.Queues.List[q].ParentIndex {
 		if st.Queues.List[q].MaxJobs > 0 || st.Queues.List[q].PerUser() {
 			return true

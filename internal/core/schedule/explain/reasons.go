@@ -120,6 +120,9 @@ func whyQuota(st *state.State, p *ledger.Pool, j *ledger.Job, need quota.Amounts
 	if r := st.OverUser(j, need); r != nil {
 		rs = append(rs, *r)
 	}
+	if r := st.OverBound(j, need); r != nil {
+		rs = append(rs, *r)
+	}
 	for q := j.Leaf; q >= 0; q = st.Queues.List[q].ParentIndex {
 		a := &p.Q[q]
 		for r := range quota.Resources {

@@ -30,11 +30,43 @@ func (qs *Queues) Crowds(j *ledger.Job) []schedule.Reason {
 	if u, m := qs.Users[userKey{j.Leaf, j.User}], leaf.UserJobs; m > 0 && u.jobs >= m {
 		all = append(all, schedule.Reason{Token: schedule.OverLimit, Resource: schedule.RunningWorkloads, Queue: leaf.ID, User: j.User, Allocated: int64(u.jobs), Limit: int64(m), Requested: 1})
 	}
+	if b, ok := qs.Bound(j.User); ok && b.Jobs > 0 {
+		if u := qs.Users[everywhere(j.User)]; u.jobs >= b.Jobs {
+			all = append(all, schedule.Reason{Token: schedule.OverLimit, Resource: schedule.RunningWorkloads, User: j.User, Allocated: int64(u.jobs), Limit: int64(b.Jobs), Requested: 1})
+		}
+	}
 	return all
 }
 
-// OverUser is the limit on its user's GPUs that j would exceed with so much
-// more, or nil.
+// Bound is what a user may have in all queues together; false: anything.
+func (qs *Queues) Bound(user string) (schedule.UserBound, bool) {
+	if len(qs.Bounds) == 0 || user == "" {
+		return schedule.UserBound{}, false
+	}
+	b, ok := qs.Bounds[user]
+	if !ok {
+		b, ok = qs.Bounds[""]
+	}
+	return b, ok
+}
+
+// OverBound is the limit on its user's GPUs in all queues together that j would
+// exceed with so much more, or nil.
+func (qs *Queues) OverBound(j *ledger.Job, more quota.Amounts) *schedule.Reason {
+	need := more[quota.GPU]
+	if need <= 0 {
+		return nil
+	}
+	if b, ok := qs.Bound(j.User); ok && b.GPU >= 0 {
+		if u := qs.Users[everywhere(j.User)]; u.gpu+need > b.GPU {
+			return &schedule.Reason{Token: schedule.OverLimit, Resource: "gpu", User: j.User, Allocated: u.gpu, Limit: b.GPU, Requested: need}
+		}
+	}
+	return nil
+}
+
+// OverUser is the limit on its user's GPUs in its queue that j would exceed with so
+// much more, or nil.
 func (qs *Queues) OverUser(j *ledger.Job, more quota.Amounts) *schedule.Reason {
 	leaf := &qs.List[j.Leaf]
 	if m, need := leaf.UserGPU, more[quota.GPU]; m > 0 && need > 0 {
@@ -45,10 +77,28 @@ func (qs *Queues) OverUser(j *ledger.Job, more quota.Amounts) *schedule.Reason {
 	return nil
 }
 
-// userKey is one user in one queue.
+// userKey is one user in one queue, or in all of them.
 type userKey struct {
-	leaf int32
+	leaf int32 // negative: all
 	user string
+}
+
+func everywhere(user string) userKey { return userKey{-1, user} }
+
+// tally adds to what a user has, wherever that is bounded.
+func (qs *Queues) tally(leaf int32, user string, jobs int, gpu int64) {
+	add := func(k userKey) {
+		u := qs.Users[k]
+		u.jobs += jobs
+		u.gpu += gpu
+		qs.Users[k] = u
+	}
+	if leaf >= 0 && qs.List[leaf].PerUser() {
+		add(userKey{leaf, user})
+	}
+	if _, ok := qs.Bound(user); ok && leaf >= 0 {
+		add(everywhere(user))
+	}
 }
 
 // Held is what a user has at present.
@@ -63,18 +113,13 @@ func (qs *Queues) TallyJob(j *ledger.Job, sign int) {
 	for q := j.Leaf; q >= 0; q = qs.List[q].ParentIndex {
 		qs.Running[q] += sign
 	}
-	if j.Leaf >= 0 && qs.List[j.Leaf].PerUser() {
-		k := userKey{j.Leaf, j.User}
-		u := qs.Users[k]
-		u.jobs += sign
-		qs.Users[k] = u
-	}
+	qs.tally(j.Leaf, j.User, sign, 0)
 }
 
 // Permits reports whether the queues and the user of j may have so much more in p.
 func (qs *Queues) Permits(j *ledger.Job, p *ledger.Pool, more quota.Amounts) bool {
 	rest := j.Beyond(p, more)
-	if j.Leaf >= 0 && qs.OverUser(j, rest) != nil {
+	if j.Leaf >= 0 && (qs.OverUser(j, rest) != nil || qs.OverBound(j, rest) != nil) {
 		return false
 	}
 	if qs.cfg.NoQuota {
@@ -118,12 +163,7 @@ func (qs *Queues) Mark(p *ledger.Pool, j *ledger.Job, sign int64) {
 
 // Allot adds so much of p to what j's user and queues have, or takes it off.
 func (qs *Queues) Allot(p *ledger.Pool, j *ledger.Job, amount quota.Amounts, sign int64) {
-	if qs.List[j.Leaf].PerUser() {
-		k := userKey{j.Leaf, j.User}
-		u := qs.Users[k]
-		u.gpu += sign * amount[quota.GPU]
-		qs.Users[k] = u
-	}
+	qs.tally(j.Leaf, j.User, 0, sign*amount[quota.GPU])
 	for q := j.Leaf; q >= 0; q = qs.List[q].ParentIndex {
 		p.Q[q].Alloc = ledger.Plus(p.Q[q].Alloc, amount, sign)
 		if !j.Preemptible {

@@ -24,6 +24,7 @@ type Queues struct {
 	byID    map[core.ProjectID]int32
 	Running []int // jobs that hold something, by queue and those below it
 	Users   map[userKey]Held
+	Bounds  map[string]schedule.UserBound // of users in all queues together, by name; "": of each other
 	cfg     *schedule.Config
 	divider quota.Divider
 	rows    []quota.Queue   // for divider

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core/schedule"
@@ -29,6 +30,9 @@ func (st *State) Copy(now int64, work []fragmentation.Shape) *Copy {
 			q.Shares[name] = p.Q[i].Quota // with what it has used of late
 		}
 		c.Queues = append(c.Queues, q)
+	}
+	for _, user := range slices.Sorted(maps.Keys(st.Bounds)) {
+		c.Users = append(c.Users, st.Bounds[user])
 	}
 	c.Windows = slices.Clone(st.Win.List)
 	c.Nodes = make([]schedule.Node, 0, len(st.Sites))

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/internal/core"
@@ -23,10 +24,29 @@ func (st *State) SetLicenses(all []schedule.License) {
 	}
 }
 
+// SetUsers replaces what users may have in all queues together.
+func (st *State) SetUsers(all []schedule.UserBound) {
+	now := make(map[string]schedule.UserBound, len(all))
+	for _, b := range all {
+		now[b.User] = b
+	}
+	if maps.Equal(now, st.Bounds) {
+		return
+	}
+	st.Bounds = now
+	same := make([]schedule.Queue, len(st.Queues.List))
+	for i := range same {
+		same[i] = st.Queues.List[i].Queue
+	}
+	st.SetQueues(same) // what users have is counted anew
+}
+
 // SetQueues replaces the queue tree.
 func (st *State) SetQueues(all []schedule.Queue) {
 	st.Changes()
+	bounds := st.Bounds
 	st.Queues = queues.New(all, &st.Cfg)
+	st.Bounds = bounds
 	for _, p := range st.Pools {
 		p.Q = make([]ledger.Account, len(st.Queues.List))
 		st.SetEntitlements(p)
@@ -75,6 +95,7 @@ func Load(s *schedule.Snapshot, cfg schedule.Config) *State {
 // Load tells the state all that is in a snapshot.
 func (st *State) Load(s *schedule.Snapshot) {
 	st.SetPools(s.Pools)
+	st.SetUsers(s.Users)
 	st.SetQueues(s.Queues)
 	st.Now = s.Now
 	st.SetWindows(s.Windows)

@@ -137,7 +137,7 @@ func (st *State) enlist(j *ledger.Job) {
 	}
 	key := ledger.JobClassKey{Queue: j.Queue, Priority: j.Priority, Preemptible: j.Preemptible, Shape: j.Shape.Key, Pools: strings.Join(j.Pools, ","), Pass: j.Pass, Licenses: licensesKey(j.Licenses), StartBy: j.StartBy}
 	if j.Leaf >= 0 {
-		if q := &st.Queues.List[j.Leaf]; q.PerUser() {
+		if _, bound := st.Bound(j.User); bound || st.Queues.List[j.Leaf].PerUser() {
 			key.User = j.User
 		}
 		if st.Queues.List[j.Leaf].BorrowMax > 0 {
