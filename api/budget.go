@@ -37,7 +37,12 @@ type BudgetList struct {
 
 // Prices are what GPUs cost.
 type Prices struct {
-	Version  int     `json:"version" minimum:"0" doc:"Number of what was read; who replaces prices that others have changed meanwhile is refused"`
+	Version int `json:"version" minimum:"0" doc:"Number of what was read; who replaces prices that others have changed meanwhile is refused"`
+	PricesSpec
+}
+
+// PricesSpec is what was decided of them.
+type PricesSpec struct {
 	Currency string  `json:"currency,omitempty" maxLength:"12" doc:"How amounts of money are named"`
 	Items    []Price `json:"items" nullable:"false" doc:"The one that says most of a GPU counts, a pool more than a type, and of several the last that has begun"`
 }

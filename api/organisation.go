@@ -236,7 +236,8 @@ type StandingList struct {
 }
 
 // Manifest is a list of records as they are to be, each with its kind (Project,
-// Department, Pool, License, Node, Reservation or Policy) and name beside its other fields.
+// Department, Pool, License, Node, Reservation, Policy, UserLimit or Prices) and name
+// beside its other fields.
 type Manifest struct {
 	Items []map[string]any `json:"items" nullable:"false" maxItems:"10000"`
 }

@@ -135,6 +135,22 @@ func (s BudgetService) SetPrices(ctx context.Context, p api.Prices) (*api.Prices
 	return send[api.Prices](ctx, s.c, http.MethodPut, "/v1/prices", p, false)
 }
 
+// UserLimits returns what users may have at once over all projects.
+func (s BudgetService) UserLimits(ctx context.Context) (*api.UserBoundList, error) {
+	return one[api.UserBoundList](ctx, s.c, call{method: http.MethodGet, path: "/v1/user-limits", again: true})
+}
+
+// ChangeUserLimit changes the named fields of what a user may have over all projects;
+// nil takes one away.
+func (s BudgetService) ChangeUserLimit(ctx context.Context, user string, patch map[string]any) (*api.UserBound, error) {
+	return send[api.UserBound](ctx, s.c, http.MethodPatch, "/v1/user-limits/"+url.PathEscape(user), patch, false)
+}
+
+// DeleteUserLimit bounds a user no more.
+func (s BudgetService) DeleteUserLimit(ctx context.Context, user string) error {
+	return s.c.do(ctx, call{method: http.MethodDelete, path: "/v1/user-limits/" + url.PathEscape(user)}, nil)
+}
+
 // ReportOptions select what a report is of. Zero fields do not restrict.
 type ReportOptions struct {
 	From, To time.Time // default: the last 30 days

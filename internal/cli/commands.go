@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/admin"
 	"github.com/musterhq/muster/internal/cli/enter"
 	"github.com/musterhq/muster/internal/cli/inspect"
+	"github.com/musterhq/muster/internal/cli/limits"
 	"github.com/musterhq/muster/internal/cli/logs"
 	"github.com/musterhq/muster/internal/cli/review"
 	"github.com/musterhq/muster/internal/cli/session"
@@ -69,6 +70,7 @@ func commands(hooks Hooks) []command {
 		{"run", "report", admin.NewReport},
 		{"run", "budget budgets", admin.NewBudget},
 		{"run", "price prices", admin.NewPrice},
+		{"run", "user-limit user-limits", limits.NewUserLimit},
 		{"run", "apply", submit.NewApply},
 		{"run", "project projects queue", func(s *session.Session) *cobra.Command { return admin.NewProjects(s, session.ProjectWord) }},
 		{"run", "department departments", func(s *session.Session) *cobra.Command { return admin.NewProjects(s, session.DepartmentWord) }},

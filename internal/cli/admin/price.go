@@ -122,7 +122,24 @@ in the present periods is counted anew.`,
 		},
 	}
 	drop.register(rm)
-	cmd.AddCommand(list, put, rm)
+	export := &cobra.Command{
+		Use: "export", Short: "Write all prices as the record that muster apply -f takes", Example: "  muster price export > prices.yaml", Args: session.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := s.Connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			p, err := c.Budgets.Prices(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return s.File(struct {
+				Kind string `json:"kind"`
+				api.PricesSpec
+			}{"Prices", p.PricesSpec})
+		},
+	}
+	cmd.AddCommand(list, put, export, rm)
 	return cmd
 }
 

@@ -34,7 +34,7 @@ func NewProjects(s *session.Session, n session.ProjectNoun) *cobra.Command {
 		},
 	}
 	t.Register(list)
-	cmd.AddCommand(list, newProjectDescribe(s, n), newProjectCreate(s, n), newProjectUpdate(s, n), newProjectSet(s, n),
+	cmd.AddCommand(list, newProjectDescribe(s, n), newProjectExport(s, n), newProjectCreate(s, n), newProjectUpdate(s, n), newProjectSet(s, n),
 		newProjectStop(s, n), newProjectSuspend(s, n), newProjectStart(s, n), newProjectDelete(s, n))
 	if n.Word == session.ProjectWord.Word {
 		cmd.AddCommand(newProjectImport(s))

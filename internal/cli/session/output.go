@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/template"
@@ -237,6 +238,21 @@ func Choose[T any](all []Column[T], names []string, wide bool) ([]Column[T], err
 		chosen = append(chosen, all[i])
 	}
 	return chosen, nil
+}
+
+// Files prints records as one file has them, to be applied again.
+func (s *Session) Files(records []any) error {
+	for i, r := range records {
+		if i > 0 {
+			if _, err := io.WriteString(s.IO.Out, "---\n"); err != nil {
+				return err
+			}
+		}
+		if err := s.File(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // File prints a record as a file has it, to be applied again.

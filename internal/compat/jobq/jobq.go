@@ -38,7 +38,7 @@ var words = compat.Words{
 		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "budget", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff",
 		"doctor", "environment", "events", "exec", "explain", "export", "hold", "import", "license", "lifecycle", "login", "logout", "metrics", "move", "node", "notifications", "policy", "pool", "port-forward",
 		"preempt", "price", "project", "quota", "reject", "release", "report", "reservation", "restart", "role", "scale", "schedule", "secret", "server", "service-account", "share", "simulate", "ssh-config",
-		"template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait",
+		"template", "token", "top", "ui", "update", "usage", "user", "user-limit", "util", "version", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.Jobq),
 }

@@ -29,7 +29,7 @@ var words = compat.Words{
 	None: []string{
 		"access", "access-rule", "apply", "approvals", "approve", "audit", "auth", "budget", "check", "compute", "cp", "datasource", "datavolume", "department", "doctor", "environment", "explain", "export",
 		"hold", "import", "license", "lifecycle", "login", "logout", "metrics", "move", "notifications", "policy", "pool", "port-forward", "preempt", "price", "project", "quota", "reject", "release", "report",
-		"reservation", "role", "scale", "schedule", "server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "wait", "why",
+		"reservation", "role", "scale", "schedule", "server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage", "user", "user-limit", "wait", "why",
 	},
 	Phase: func(p lifecycle.Phase) string { return compat.Upper(compat.InDialect(lifecycle.Mcli)(p)) },
 }

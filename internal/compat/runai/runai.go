@@ -51,7 +51,7 @@ var words = compat.Words{
 	None: []string{
 		"access", "access-rule", "apply", "approvals", "approve", "audit", "auth", "budget", "check", "config", "cp", "datavolume", "diff", "doctor", "explain", "export", "hold", "import", "license",
 		"lifecycle", "login", "logout", "metrics", "move", "notifications", "policy", "preempt", "price", "quota", "reject", "release", "report", "reservation", "role", "scale", "schedule", "server",
-		"service-account", "share", "simulate", "ssh-config", "token", "ui", "update", "usage", "user", "util", "wait",
+		"service-account", "share", "simulate", "ssh-config", "token", "ui", "update", "usage", "user", "user-limit", "util", "wait",
 	},
 	Phase: compat.InDialect(lifecycle.RunaiJob),
 }

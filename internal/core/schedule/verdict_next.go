@@ -74,11 +74,14 @@ func (r Reason) Hint() string {
 		if r.Endless && r.Reserved >= r.Allocated {
 			return "have the checks decided that it is reserved for, or ask for a higher limit: no end is known that would make its room"
 		}
-		if r.Endless {
-			return "ask those who hold it to end some of it, or ask for a higher limit: no end is known that would make its room"
+		if r.User != "" && r.Queue == "" && r.Endless {
+			return fmt.Sprintf("end other work of %s, in whichever project, or ask for a higher limit (muster user-limit list): no end is known that would make its room", r.User)
 		}
 		if r.User != "" && r.Queue == "" {
-			return fmt.Sprintf("wait until other work of %s ends, in whichever project, or ask for a higher limit: muster user-limit list", r.User)
+			return fmt.Sprintf("wait until other work of %s ends, in whichever project, or ask for a higher limit (muster user-limit list)", r.User)
+		}
+		if r.Endless {
+			return "ask those who hold it to end some of it, or ask for a higher limit: no end is known that would make its room"
 		}
 		if r.User != "" {
 			return fmt.Sprintf("wait until other work of %s ends, or ask for a higher limit of users in %s", r.User, r.Queue)

@@ -47,3 +47,12 @@ func (q Queued) Of(t org.Tree, scope core.ProjectID, user string) int {
 	}
 	return n
 }
+
+// User is how many of a user wait in all projects together.
+func (q Queued) User(user string) int {
+	n := 0
+	for _, of := range q {
+		n += of[user]
+	}
+	return n
+}

@@ -295,6 +295,7 @@ func (r *record) changes(tx *Tx) []core.AuditChange {
 		committed[nameOfPolicy(id)] = p.Template
 	}
 	out = append(out, differing("policy", byName(r.org.Policies), byName(tx.Org.Policies), committed, func(t core.Template) any { return policyText(&t) })...)
+	out = append(out, differing("user-limit", r.org.UserBounds, tx.Org.UserBounds, tx.State.bounds, func(b core.UserBound) any { return b })...)
 	if p := tx.Org.Prices; p != nil && p != r.org.Prices {
 		c := core.AuditChange{Object: "prices", After: p.Last().Document}
 		if was := cmp.Or(r.org.Prices, tx.State.priced); was != nil {

@@ -83,7 +83,7 @@ func (e *State) loadTemplates(ctx context.Context) error {
 		return fmt.Errorf("read templates: %w", err)
 	}
 	e.Templates, e.Policies, e.Governing = map[core.TemplateID]core.Template{}, map[policy.ID]Policy{}, nil
-	e.Agenda, e.priced = agenda.Agenda{}, nil
+	e.Agenda, e.priced, e.bounds = agenda.Agenda{}, nil, nil
 	e.Checks, e.Delegations = nil, nil
 	for _, t := range all {
 		if t.Kind == core.TemplatePolicy {
@@ -96,6 +96,10 @@ func (e *State) loadTemplates(ctx context.Context) error {
 		}
 		if t.Kind == core.TemplatePrices {
 			e.priced = &t
+			continue
+		}
+		if t.Kind == core.TemplateUserBound {
+			e.loadBound(&t)
 			continue
 		}
 		e.Templates[t.ID()] = t
@@ -139,6 +143,7 @@ func (tx *Tx) writeTemplates(b *store.Batch) {
 	slices.SortFunc(tx.Templated.Gone, CompareTemplates)
 	b.Templates, b.DropTemplates = tx.Templated.Put, tx.Templated.Gone
 	writePolicies(tx, b)
+	writeBounds(tx, b)
 	if tx.Org.Prices != nil {
 		b.Templates = append(b.Templates, *tx.Org.Prices)
 	}

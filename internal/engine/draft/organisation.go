@@ -24,12 +24,13 @@ type OrganisationDraft struct {
 	Nodes        map[core.NodeID]*core.NodeSetting
 	Reservations map[string]*core.Reservation
 	Policies     map[policy.ID]*core.Template
+	UserBounds   map[string]*core.UserBound
 	Prices       *core.Template // nil: they stay
 }
 
 // Clone is a copy that can be changed.
 func (o OrganisationDraft) Clone() OrganisationDraft {
-	return OrganisationDraft{maps.Clone(o.Projects), maps.Clone(o.Pools), maps.Clone(o.Licenses), maps.Clone(o.Nodes), maps.Clone(o.Reservations), maps.Clone(o.Policies), o.Prices}
+	return OrganisationDraft{maps.Clone(o.Projects), maps.Clone(o.Pools), maps.Clone(o.Licenses), maps.Clone(o.Nodes), maps.Clone(o.Reservations), maps.Clone(o.Policies), maps.Clone(o.UserBounds), o.Prices}
 }
 
 // Put sets a key of a map, which may be nil.
@@ -131,6 +132,13 @@ func (e *State) organised(o OrganisationDraft) {
 			continue
 		}
 		e.Policies[id] = ReadPolicy(*t)
+	}
+	for name, b := range o.UserBounds {
+		if b == nil {
+			delete(e.bounds, name)
+			continue
+		}
+		Put(&e.bounds, name, *b)
 	}
 	if o.Prices != nil {
 		e.priced = o.Prices

@@ -117,6 +117,7 @@ type Records struct {
 	Policies       map[policy.ID]Policy
 	Checks         map[core.TemplateID]ScopeCheck           // of Templates
 	Delegations    map[core.TemplateID]admission.Delegation // of Templates
+	bounds         map[string]core.UserBound                // what users may have over all projects
 	priced         *core.Template                           // the record of what GPUs cost; nil: there is none
 	Promised       map[core.WorkloadID]Promise              // for whom others were told to leave
 	StoredPromises []core.Promise                           // promised as it is stored, in line

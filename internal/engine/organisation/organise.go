@@ -23,7 +23,7 @@ const (
 )
 
 // Edit changes one record. Exactly one of Project, Pool, License,
-// Node, Reservation, Policy and Drop is set.
+// Node, Reservation, Policy, UserBound, Prices and Drop is set.
 type Edit struct {
 	What Record
 	Name string
@@ -37,6 +37,8 @@ type Edit struct {
 	Node        func(s *core.NodeSetting, reported core.Node) error
 	Reservation func(*core.Reservation) error
 	Policy      func() (PolicyEdit, error)
+	UserBound   func(*core.UserBound) error
+	Prices      func() (core.Prices, string) // what they are to be, and who says so
 }
 
 // Record is what an edit is about.
@@ -51,6 +53,8 @@ const (
 	RecordNode        Record = "node"
 	RecordReservation Record = "reservation"
 	RecordPolicy      Record = "policy"
+	RecordUserBound   Record = "user-limit"
+	RecordPrices      Record = "prices" // of which there is one
 )
 
 // Content is what a record says: that field is set which is of its sort, and none
@@ -62,6 +66,8 @@ type Content struct {
 	Node        *core.NodeSetting
 	Reservation *core.Reservation
 	Policy      *core.Template
+	UserBound   *core.UserBound
+	Prices      *core.Prices
 }
 
 // Edited is what an edit has come to.
@@ -147,6 +153,10 @@ func editOne(tx *draft.Tx, e Edit) (Edited, error) {
 		return out, editReservation(tx, e, &out)
 	case RecordPolicy:
 		return out, editPolicy(tx, e, &out)
+	case RecordUserBound:
+		return out, editUserBound(tx, e, &out)
+	case RecordPrices:
+		return out, editPrices(tx, e, &out)
 	default:
 		return out, editProject(tx, e, &out)
 	}
@@ -265,6 +275,8 @@ func checked(tx *draft.Tx, e Edit, done Edited) ([]string, error) {
 		return checkedReservation(tx, e)
 	case RecordPolicy:
 		return nil, checkedPolicy(tx, e)
+	case RecordUserBound, RecordPrices:
+		return nil, nil
 	}
 	id := core.ProjectID(e.Name)
 	p, ok := tx.Project(id)

@@ -38,7 +38,7 @@ func SetRules(id core.ProjectID, r core.Rules) draft.Command[[]Edited] {
 func follow(tx *draft.Tx, edits []Edit, was draft.OrganisationDraft) error {
 	changed, limits := map[core.ProjectID]bool{}, false
 	for _, e := range edits {
-		if e.What == RecordPool || e.What == RecordNode || e.What == RecordLicense || e.What == RecordReservation || e.What == RecordPolicy {
+		if e.What != RecordProject && e.What != RecordDepartment {
 			continue
 		}
 		id := core.ProjectID(e.Name)

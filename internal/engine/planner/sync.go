@@ -97,9 +97,10 @@ func strategy(s core.Strategy) schedule.Strategy {
 // Sync tells the scheduler of queues, pools and nodes that are not as they were.
 func Sync(tx *draft.Tx) {
 	e := tx.State
-	if e.Regroup || len(tx.Org.Projects)+len(tx.Org.Pools)+len(tx.Org.Licenses) > 0 {
+	if e.Regroup || len(tx.Org.Projects)+len(tx.Org.Pools)+len(tx.Org.Licenses)+len(tx.Org.UserBounds) > 0 {
 		e.Regroup = false
 		e.Sched.SetPools(poolsFor(tx))
+		e.Sched.SetUsers(tx.BoundsFor())
 		e.Sched.SetQueues(Queues(tx))
 		e.Sched.SetLicenses(tx.LicensesFor())
 		for id := range tx.Workloads() { // what their projects say of them may be new

@@ -40,24 +40,31 @@ func priced(tx *draft.Tx) Priced {
 // version that who asks has seen.
 func SetPrices(version int, p core.Prices, user string) draft.Command[Priced] {
 	return func(tx *draft.Tx) (Priced, error) {
-		was := draft.PriceRecord(tx)
 		if now := priced(tx).Version; now != version {
 			return Priced{}, &draft.Error{Code: draft.CodeConflict, Field: "version", Message: fmt.Sprintf("the prices have been changed meanwhile: they are at version %d, not %d", now, version), Hint: "read them again (muster price list), and repeat the change"}
 		}
-		var wrong *org.Error
-		if err := org.CheckPrices(&p); errors.As(err, &wrong) {
-			return Priced{}, &draft.Error{Code: draft.CodeInvalid, Field: wrong.Field, Message: wrong.Message, Hint: wrong.Hint}
-		}
-		text, err := json.Marshal(p)
-		if err != nil {
+		if err := PutPrices(tx, p, user); err != nil {
 			return Priced{}, err
 		}
-		t := core.Template{Project: core.SystemScope, Kind: core.TemplatePrices, Name: "prices", User: user, CreatedAt: tx.Now}
-		if was != nil {
-			t = *was
-		}
-		t.Revise(string(text), user, tx.Now, versionsKept)
-		tx.Org.Prices = &t
 		return priced(tx), nil
 	}
+}
+
+// PutPrices has the draft say what GPUs cost, in place of all that it said.
+func PutPrices(tx *draft.Tx, p core.Prices, user string) error {
+	var wrong *org.Error
+	if err := org.CheckPrices(&p); errors.As(err, &wrong) {
+		return &draft.Error{Code: draft.CodeInvalid, Field: wrong.Field, Message: wrong.Message, Hint: wrong.Hint}
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	t := core.Template{Project: core.SystemScope, Kind: core.TemplatePrices, Name: "prices", User: user, CreatedAt: tx.Now}
+	if was := draft.PriceRecord(tx); was != nil {
+		t = *was
+	}
+	t.Revise(string(text), user, tx.Now, versionsKept)
+	tx.Org.Prices = &t
+	return nil
 }

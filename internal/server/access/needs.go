@@ -92,6 +92,10 @@ func Needs() map[string]Need {
 		"GET /v1/budgets":                              somewhere(rbac.Read, rbac.Projects),
 		"GET /v1/prices":                               somewhere(rbac.Read, rbac.Projects),
 		"PUT /v1/prices":                               system(rbac.Update, rbac.Settings),
+		"GET /v1/user-limits":                          known, // one's own, or all with read:users
+		"PUT /v1/user-limits/{name}":                   system(rbac.Update, rbac.Settings),
+		"PATCH /v1/user-limits/{name}":                 system(rbac.Update, rbac.Settings),
+		"DELETE /v1/user-limits/{name}":                system(rbac.Update, rbac.Settings),
 		"GET /v1/report":                               somewhere(rbac.Read, rbac.Dashboards),
 		"GET /v1/usage":                                somewhere(rbac.Read, rbac.Dashboards),
 		"GET /v1/metrics":                              somewhere(rbac.Read, rbac.Dashboards),

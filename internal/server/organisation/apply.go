@@ -31,7 +31,7 @@ type standingsOutput struct{ Body api.StandingList }
 func (s *routes) routes() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "apply", Method: http.MethodPost, Path: "/v1/apply", Tags: []string{"organisation"}, MaxBodyBytes: request.BulkMax,
-		Summary: "Make projects, departments, pools, licenses, nodes, reservations and policies what the records say: all of them, or none",
+		Summary: "Make projects, departments, pools, licenses, nodes, reservations, policies, limits of users and prices what the records say: all of them, or none",
 	}, func(ctx context.Context, in *struct {
 		request.DryRunning
 		Body api.Manifest

@@ -20,6 +20,7 @@ import (
 // kinds are what a manifest may hold.
 var kinds = map[string]organisation.Record{
 	"Project": organisation.RecordProject, "Department": organisation.RecordDepartment, "Pool": organisation.RecordPool, "License": organisation.RecordLicense, "Node": organisation.RecordNode, "Reservation": organisation.RecordReservation, "Policy": organisation.RecordPolicy,
+	"UserLimit": organisation.RecordUserBound, "Prices": organisation.RecordPrices,
 }
 
 // nodeSpec is what a manifest decides about a node.
@@ -41,6 +42,9 @@ func editOf(item map[string]any, user string) (organisation.Edit, error) {
 	if e.What == organisation.RecordPolicy {
 		return policyOf(item, user)
 	}
+	if e.What == organisation.RecordPrices {
+		return pricesEdit(item, user)
+	}
 	if name == "" {
 		return e, problem.BadRequest("name", "is missing", "give the name of the "+string(e.What))
 	}
@@ -59,6 +63,10 @@ func editOf(item map[string]any, user string) (organisation.Edit, error) {
 		}
 		e.License = wire.DecideLicense(in)
 		return e, nil
+	case organisation.RecordUserBound:
+		var in api.UserBoundSpec
+		e.UserBound = func(b *core.UserBound) error { return wire.DecideUserBound(in)(b) }
+		return e, request.Strictly(fields, "", &in)
 	case organisation.RecordReservation:
 		var in api.ReservationSpec
 		e.Reservation = func(r *core.Reservation) error { return wire.DecideReservation(in, r) }
@@ -110,6 +118,22 @@ func policyOf(item map[string]any, user string) (organisation.Edit, error) {
 	return organisation.Edit{What: organisation.RecordPolicy, Name: organisation.PolicyName(id), Policy: wire.DecidePolicy(in.PolicySpec, user)}, nil
 }
 
+// pricesEdit reads what GPUs cost, of which there is one record.
+func pricesEdit(item map[string]any, user string) (organisation.Edit, error) {
+	e := organisation.Edit{What: organisation.RecordPrices, Name: string(organisation.RecordPrices)}
+	fields := maps.Clone(item)
+	delete(fields, "kind")
+	if _, named := fields["name"]; named {
+		return e, problem.BadRequest("name", "is nothing that prices have", "leave it out: there is one record of all prices")
+	}
+	var in api.PricesSpec
+	if err := request.Strictly(fields, "", &in); err != nil {
+		return e, err
+	}
+	e.Prices = func() (core.Prices, string) { return wire.PricesOf(api.Prices{PricesSpec: in}), user }
+	return e, nil
+}
+
 func says(fields map[string]any, name string) bool { _, ok := fields[name]; return ok }
 
 func (in nodeSpec) decide(n *core.NodeSetting, reported core.Node) error {
@@ -158,6 +182,10 @@ func fieldsOfRecord(c organisation.Content) (map[string]json.RawMessage, error) 
 		decided = wire.ReservationSpec(*c.Reservation)
 	case c.License != nil:
 		decided = wire.LicenseSpec(*c.License)
+	case c.UserBound != nil:
+		decided = wire.UserBoundSpec(*c.UserBound)
+	case c.Prices != nil:
+		decided = wire.PricesSpec(*c.Prices)
 	case c.Policy != nil:
 		spec, err := wire.PolicySpec(c.Policy)
 		if err != nil {

@@ -18,6 +18,7 @@ import (
 var nouns = map[organisation.Record]string{
 	organisation.RecordProject: rbac.Projects, organisation.RecordDepartment: rbac.Departments, organisation.RecordPool: rbac.Pools,
 	organisation.RecordLicense: rbac.Licenses, organisation.RecordNode: rbac.Nodes, organisation.RecordReservation: rbac.Reservations, organisation.RecordPolicy: rbac.Policies,
+	organisation.RecordUserBound: rbac.Settings, organisation.RecordPrices: rbac.Settings,
 }
 
 // mayEdit refuses edits of records that who asks may not make. A project is made in
@@ -57,7 +58,7 @@ func mayEdit(ctx context.Context, e organisation.Edit, there map[core.ProjectID]
 		if e.What == organisation.RecordProject || e.What == organisation.RecordDepartment {
 			scope = core.ProjectID(e.Name)
 		}
-		if e.Drop {
+		if e.Drop && noun != rbac.Settings {
 			verb = rbac.Delete
 		}
 		return access.May(ctx, verb, noun, scope, "")

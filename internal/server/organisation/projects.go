@@ -34,6 +34,7 @@ func Register(r *reader.Reader, a huma.API) {
 	s.projectRoutes()
 	s.poolRoutes()
 	s.licenseRoutes()
+	s.userLimitRoutes()
 	s.policyRoutes()
 	budgetRoutes(r, a)
 	s.reservationRoutes()

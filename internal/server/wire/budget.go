@@ -56,7 +56,12 @@ func BudgetState(x spending.State) api.BudgetState {
 
 // Prices is the API's form of prices.
 func Prices(p spending.Priced) api.Prices {
-	out := api.Prices{Version: p.Version, Currency: p.Currency, Items: []api.Price{}}
+	return api.Prices{Version: p.Version, PricesSpec: PricesSpec(p.Prices)}
+}
+
+// PricesSpec is what was decided of prices.
+func PricesSpec(p core.Prices) api.PricesSpec {
+	out := api.PricesSpec{Currency: p.Currency, Items: []api.Price{}}
 	for _, x := range p.Items {
 		out.Items = append(out.Items, api.Price{Pool: x.Pool, GPUType: x.GPUType, PerGPUHour: x.PerGPUHour, From: At(x.From)})
 	}

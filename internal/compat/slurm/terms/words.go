@@ -23,7 +23,7 @@ var Words = compat.Words{
 		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "budget", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department", "diff",
 		"doctor", "environment", "events", "exec", "explain", "export", "import", "lifecycle", "login", "logout", "logs", "metrics", "move", "notifications", "policy", "port-forward", "preempt", "price",
 		"project", "quota", "reject", "report", "role", "scale", "schedule", "secret", "server", "service-account", "share", "simulate", "ssh-config", "template", "token", "top", "ui", "update", "usage",
-		"user", "util", "version", "wait",
+		"user", "user-limit", "util", "version", "wait",
 	},
 	Phase: func(p lifecycle.Phase) string { return cmp.Or(States[p].Long, Pending.Long) },
 }
