@@ -11,6 +11,7 @@ type Budget struct {
 	EachUser bool      `json:"eachUser,omitempty" doc:"Every user has so much"`
 	WarnAt   []float64 `json:"warnAt,omitempty" doc:"Each a proportion of it, over 0 and below 1, at which is warned; absent: 0.8"`
 	AtEnd    string    `json:"atEnd,omitempty" enum:"warn,hold,stop," doc:"Once it is used up. warn: it is told; hold (default): nothing new starts; stop: what runs leaves, too"`
+	Notice   string    `json:"notice,omitempty" doc:"With atEnd stop, how long before what runs has to leave its users are told, like 10m, the default"`
 }
 
 // BudgetState is how a budget stands.

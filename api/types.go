@@ -50,6 +50,8 @@ type Workload struct {
 	Pending     *Pending          `json:"pending,omitempty" doc:"Why it waits, while it waits"`
 	Plan        *Plan             `json:"plan,omitempty" doc:"What would become of it; of a dry run only"`
 
+	Warnings []string `json:"warnings,omitempty" doc:"In answers to submissions: what is allowed and perhaps not meant"`
+
 	Image     string     `json:"image,omitempty" doc:"Image that was built for it"`
 	Checks    []Check    `json:"checks,omitempty" doc:"Admission checks of the present attempt"`
 	Replicas  *Replicas  `json:"replicas,omitempty" doc:"Of an inference workload"`

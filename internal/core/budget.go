@@ -17,6 +17,23 @@ type Budget struct {
 	// use it; nil: at UsualWarning.
 	WarnAt []float64 `json:"warnAt,omitempty"`
 	AtEnd  BudgetEnd `json:"atEnd"` // what happens once it is used up
+	// Notice is how long before what runs has to leave its users are told, where
+	// AtEnd is BudgetStop; 0: UsualNotice.
+	Notice time.Duration `json:"notice,omitempty"`
+}
+
+// UsualNotice is the notice of a budget that says nothing of it.
+const UsualNotice = 10 * time.Minute
+
+// NoticeOf is how long before its end what will have to leave is told; 0: never.
+func (b *Budget) NoticeOf() time.Duration {
+	switch {
+	case b.AtEnd != BudgetStop:
+		return 0
+	case b.Notice == 0:
+		return UsualNotice
+	}
+	return b.Notice
 }
 
 // UsualWarning is the share of a budget at which is warned where it says nothing.

@@ -22,7 +22,7 @@ type budgetFlags struct {
 	every, from, until string
 	each               bool
 	warn               []string
-	then               string
+	then, notice       string
 }
 
 func (b *budgetFlags) which(cmd *cobra.Command) {
@@ -93,7 +93,9 @@ it is used up, --then says what happens:
 
   warn   it is told, and nothing else
   hold   nothing new starts until it is counted anew; what runs goes on
-  stop   what runs leaves, too, with its grace, and waits until then`,
+  stop   what runs leaves, too, with its grace, and waits until then; it is told
+         so --notice before, 10m where nothing else is said, as far as the rate
+         of use tells`,
 		Example: `  muster budget set vision --gpu-hours 500 --every month
   muster budget set research --money 20000 --every month --then stop --warn 70,90
   muster budget set vision --gpu-hours 20 --every week --each-user
@@ -104,7 +106,7 @@ it is used up, --then says what happens:
 			if err != nil {
 				return err
 			}
-			x.GPUHours, x.Money, x.AtEnd = b.gpuHours, b.money, b.then
+			x.GPUHours, x.Money, x.AtEnd, x.Notice = b.gpuHours, b.money, b.then, b.notice
 			for name, amount := range map[string]float64{"gpu-hours": x.GPUHours, "money": x.Money} {
 				if cmd.Flags().Changed(name) && !(amount > 0) { // nor is what is no number
 					return session.UsageError(fmt.Sprintf("--%s %v is no amount: it is more than 0", name, amount), "write --gpu-hours 500, or --money 20000; muster budget delete takes one away")
@@ -138,6 +140,7 @@ it is used up, --then says what happens:
 	f.Float64Var(&b.money, "money", 0, "so much money, at the prices of muster price")
 	f.StringSliceVar(&b.warn, "warn", nil, "percent at which is warned, several by comma; default 80")
 	f.StringVar(&b.then, "then", "hold", "what happens once it is used up: warn, hold or stop")
+	f.StringVar(&b.notice, "notice", "", "with --then stop, how long before what runs has to leave it is told, like 30m")
 	_ = cmd.RegisterFlagCompletionFunc("then", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"warn", "hold", "stop"}, cobra.ShellCompDirectiveNoFileComp
 	})
@@ -269,5 +272,9 @@ func budgetText(b api.Budget) string {
 	} else {
 		out += " every " + b.Period
 	}
-	return out + ", then " + b.AtEnd
+	out += ", then " + b.AtEnd
+	if b.Notice != "" {
+		out += ", told " + b.Notice + " before"
+	}
+	return out
 }

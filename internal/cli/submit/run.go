@@ -162,6 +162,7 @@ func run(ctx context.Context, s *session.Session, o *runOptions, argv []string) 
 	if err != nil {
 		return src.Problem(err)
 	}
+	s.Warn(w.Warnings)
 	switch {
 	case o.dryRun:
 		return inspect.Planned(s, w)

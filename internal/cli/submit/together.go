@@ -31,6 +31,9 @@ func runTogether(ctx context.Context, s *session.Session, o *runOptions, all []d
 	if err != nil {
 		return document.ProblemAmong(s, all, err)
 	}
+	for i := range ws {
+		s.Warn(ws[i].Warnings)
+	}
 	if o.dryRun {
 		return plannedAll(s, ws)
 	}

@@ -37,6 +37,40 @@ type Level struct {
 	Warned float64 // the highest share that was passed; 0: none
 	Over   bool
 	Used   float64 // when it was last looked at
+	// Told is the begin of the window in which it was said that it will soon have
+	// what runs leave; zero: never. It is said once in each, so that what comes and
+	// goes does not repeat it.
+	Told time.Time
+}
+
+// soon reports whether a budget that stops what runs will be used up within its notice.
+func (a *Account) soon(b *core.Budget, all float64, now time.Time, r Rates) bool {
+	if b.NoticeOf() == 0 || now.Before(a.From) || !now.Before(a.Until) {
+		return false
+	}
+	at := a.Reached(b, all, now, r)
+	return !at.IsZero() && at.Sub(now) <= b.NoticeOf()
+}
+
+// Needs is how much of a budget so many thousandths of a device use in a time from now
+// on, as far as that is in the window that is counted, and how much is left.
+func (a *Account) Needs(b *core.Budget, s Sort, milli int64, length time.Duration, now time.Time, r Rates) (needs, left float64) {
+	used, all := a.Of(b, now, r)
+	from, to := now, now.Add(length)
+	if from.Before(a.From) {
+		from = a.From
+	}
+	if to.After(a.Until) {
+		to = a.Until
+	}
+	left = max(all-used, 0)
+	switch {
+	case !from.Before(to):
+		return 0, left
+	case b.Money > 0:
+		return r.Cost(s, from, to, milli), left
+	}
+	return to.Sub(from).Seconds() * float64(milli) / 1000, left
 }
 
 // NewAccount counts from now on; what was used before is told by Past.
@@ -228,13 +262,16 @@ func (a *Account) Judge(now time.Time, r Rates) []int {
 	for i := range a.Levels {
 		l := &a.Levels[i]
 		used, all := a.Of(&l.Budget, now, r)
-		next := Level{Budget: l.Budget, Judged: true, Used: used, Over: used >= all && !now.Before(a.From) && now.Before(a.Until)}
+		next := Level{Budget: l.Budget, Judged: true, Used: used, Told: l.Told, Over: used >= all && !now.Before(a.From) && now.Before(a.Until)}
 		for _, share := range l.Budget.Warnings() {
 			if used >= share*all && now.Before(a.Until) {
 				next.Warned = max(next.Warned, share)
 			}
 		}
-		if !l.Judged || next.Over != l.Over || next.Warned != l.Warned {
+		if !next.Over && !next.Told.Equal(a.From) && a.soon(&l.Budget, all, now, r) {
+			next.Told = a.From
+		}
+		if !l.Judged || next.Over != l.Over || next.Warned != l.Warned || !next.Told.Equal(l.Told) {
 			changed = append(changed, i)
 		}
 		a.Levels[i] = next
@@ -271,6 +308,12 @@ func (a *Account) Plan(now time.Time, r Rates) {
 				first = min(first, share)
 			}
 		}
+		if notice := l.Budget.NoticeOf(); notice > 0 && !l.Told.Equal(a.From) && now.Before(a.Until) {
+			if at := a.Reached(&l.Budget, all, now, r); !at.IsZero() {
+				// Within the notice already: what was told since has brought it so near.
+				sooner(later(at.Add(-notice), now.Add(time.Millisecond)))
+			}
+		}
 		switch at := a.Reached(&l.Budget, first*all, now, r); {
 		case !now.Before(a.Until): // of a budget for once, which is over
 		case at.Equal(now): // what was told since has reached it
@@ -283,3 +326,10 @@ func (a *Account) Plan(now time.Time, r Rates) {
 
 // Idle reports whether nothing was used, and nothing is held.
 func (a *Account) Idle() bool { return a.before == 0 && len(a.meters) == 0 }
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

@@ -15,6 +15,9 @@ const budgetsMost = 20
 // yearsMost bounds how long a budget for once is, so that sums of it stay exact.
 const yearsMost = 10 * 366 * 24 * time.Hour
 
+// noticeMost bounds how long before the end of a budget it is told.
+const noticeMost = 7 * 24 * time.Hour
+
 // budgets says why the budgets of a record cannot be as they are.
 func budgets(all []core.Budget) error {
 	if len(all) > budgetsMost {
@@ -44,6 +47,12 @@ func budgets(all []core.Budget) error {
 			return wrong(at("until"), "write when it begins in from, and in until when it ends, after that", "a budget for once is from a time until a later one")
 		case b.Period == core.BudgetOnce && b.Until.Sub(b.From) > yearsMost:
 			return wrong(at("until"), "write an earlier time", "is more than ten years after from")
+		}
+		if b.Notice != 0 && b.AtEnd != core.BudgetStop {
+			return wrong(at("notice"), "leave it out, or write atEnd: stop", "is for a budget that has what runs leave, and this one is to %s", b.AtEnd)
+		}
+		if b.Notice < 0 || b.Notice > noticeMost {
+			return wrong(at("notice"), "write a time like 10m, at most 7d", "%v is no such time", b.Notice)
 		}
 		for _, share := range b.WarnAt {
 			if !(share > 0 && share < 1) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/budget"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine/accounts"
 	"github.com/musterhq/muster/internal/engine/draft"
@@ -44,4 +45,54 @@ func BudgetAmount(b *core.Budget, n float64, r budget.Rates) string {
 		return strconv.FormatFloat(n, 'f', 2, 64) + " " + r.Currency
 	}
 	return strconv.FormatFloat(n/3600, 'f', 2, 64) + " GPU-hours"
+}
+
+// firstOf is the first of several pools; empty: any.
+func firstOf(pools []string) string {
+	if len(pools) == 0 {
+		return ""
+	}
+	return pools[0]
+}
+
+// Short says of which budgets above a workload that is submitted more would be used, by
+// its own time limit or its project's, than is left of them; nothing where it has no
+// limit, or uses no GPUs.
+func Short(tx *draft.Tx, w *core.Workload) (warnings []string) {
+	s := &tx.State.Spending
+	lines := s.Lines[w.Project]
+	milli := int64(w.Spec.TotalMilli())
+	if len(lines) == 0 || milli == 0 {
+		return nil
+	}
+	end, ok := decide.FirstEnd(w.Kind, w.Spec, w.Project, tx.Tree().Rules(w.Project), tx.Now, time.Time{})
+	if !ok {
+		return nil
+	}
+	for i := range lines {
+		k := lines[i].Key
+		if lines[i].Each {
+			k.User = w.User
+		}
+		a := s.Accounts[k]
+		if a == nil { // nothing was used yet
+			a = budget.NewAccount(k, tx.Now, nil)
+		}
+		for j := range lines[i].Budgets {
+			b := &lines[i].Budgets[j]
+			needs, left := a.Needs(b, budget.SortOf(firstOf(w.Spec.Pools), w.Spec.Resources.GPU.Type), milli, end.Length, tx.Now, s.Rates)
+			if needs <= left {
+				continue
+			}
+			text := fmt.Sprintf("it may use %s until %s, by its time limit of %v, and of the budget of %s %s are left", BudgetAmount(b, needs, s.Rates), a.Until.UTC().Format(time.RFC3339), end.Length, WhoseBudget(a), BudgetAmount(b, left, s.Rates))
+			switch b.AtEnd {
+			case core.BudgetStop:
+				text += "; once that is used up it has to leave"
+			case core.BudgetHold:
+				text += "; once that is used up nothing new starts, and what runs goes on"
+			}
+			warnings = append(warnings, text)
+		}
+	}
+	return warnings
 }

@@ -29,6 +29,7 @@ type Why struct {
 	// nothing does.
 	Waits bool
 	schedule.Explanation
+	Warnings []string // of a dry run: what is allowed and perhaps not meant
 	// Running is how many of its tasks run while others of it wait; 0: it waits as
 	// a whole.
 	Running int
@@ -59,6 +60,7 @@ type Study struct {
 	pending     *Pending    // known without the scheduler
 	copy        *state.Copy // nil: the scheduler has no say
 	dry         bool
+	warnings    []string // of a dry run
 	job         schedule.Job
 	suggestions []suggestion
 	live        map[core.WorkloadID]*core.Workload
@@ -113,7 +115,7 @@ func StudyRun(sub submission.Submission) draft.Command[*Study] {
 		w.Phase, w.PhaseAt = lifecycle.Queued, tx.Now
 		w.Replicas = workload.FirstReplicas(w.Spec)
 		w.Checks = consequence.ChecksOf(tx, &w)
-		s := &Study{now: tx.Now, w: &w, in: tx.State.Insight, dry: true}
+		s := &Study{now: tx.Now, w: &w, in: tx.State.Insight, dry: true, warnings: made.Warnings}
 		if due, ok := tx.State.DeadlineOf(&w); ok {
 			s.due = &due
 		}
@@ -154,7 +156,7 @@ func (s *Study) copyOf(tx *draft.Tx) {
 // Answer works the question out. It changes nothing and may run beside the
 // engine; that an estimate was given is remembered.
 func (s *Study) Answer() *Why {
-	y := &Why{Workload: s.w, At: s.now, Score: s.in.Score.Read()}
+	y := &Why{Workload: s.w, At: s.now, Warnings: s.warnings, Score: s.in.Score.Read()}
 	defer s.deadlineNow(y)
 	if s.dry {
 		y.Checks = s.w.Checks

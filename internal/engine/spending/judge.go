@@ -52,6 +52,9 @@ func judge(tx *draft.Tx) {
 func follow(tx *draft.Tx, a *budget.Account, was, is budget.Level) {
 	news := was.Judged && (is.Over && !was.Over || is.Warned > was.Warned)
 	acts := is.Budget.AtEnd != core.BudgetWarn && is.Over != was.Over
+	if was.Judged && !is.Over && !is.Told.Equal(was.Told) {
+		foretell(tx, a, &is)
+	}
 	if !news && !acts {
 		return
 	}
@@ -78,15 +81,19 @@ func reconsider(tx *draft.Tx, w *core.Workload, notify bool, is *budget.Level, a
 	toggles := !open && w.Phase.InQueue() || open && w.Phase == lifecycle.Inadmissible
 	leaves := x != nil && stops(tx, w) && w.Phase.Active()
 	grows := w.Phase.Held() && !leaves // whether what runs may have more is asked as it is put into the indexes
-	if !toggles && !leaves && !notify && !grows {
+	spared := leavesSoon(w) && x == nil && !near(tx, w)
+	if !toggles && !leaves && !notify && !grows && !spared {
 		return nil
 	}
 	d, _ := tx.Open(w.ID)
-	if !toggles && !leaves && !notify {
+	if !toggles && !leaves && !notify && !spared {
 		draft.Reindexed(tx, d)
 		return nil
 	}
 	return tx.Change(d, func() error {
+		if spared {
+			d.Condition(core.Condition{Type: lifecycle.DeadlineNear}, false)
+		}
 		if notify {
 			what, message := lifecycle.BudgetNear, Near(a, is, tx.Now, tx.State.Spending.Rates)
 			if is.Over {
@@ -128,7 +135,7 @@ func sweep(tx *draft.Tx, former map[core.ProjectID][]accounts.Line) {
 		if !ok || w.Phase.End() || len(s.Lines[w.Project])+len(former[w.Project]) == 0 && w.Phase != lifecycle.Inadmissible {
 			continue
 		}
-		if w.Phase.Held() && s.Over(w.Project, w.User) == nil && !workload.Waiting(w, tasks) {
+		if w.Phase.Held() && s.Over(w.Project, w.User) == nil && !workload.Waiting(w, tasks) && !leavesSoon(w) {
 			continue
 		}
 		if err := reconsider(tx, w, false, nil, nil); err != nil {
@@ -142,4 +149,57 @@ func Near(a *budget.Account, l *budget.Level, now time.Time, r budget.Rates) str
 	_, all := a.Of(&l.Budget, now, r)
 	return fmt.Sprintf("%s of %s is used by more than %s%%: %s of %s until %s", "the budget", consequence.WhoseBudget(a), strconv.FormatFloat(l.Warned*100, 'f', -1, 64),
 		consequence.BudgetAmount(&l.Budget, l.Used, r), consequence.BudgetAmount(&l.Budget, all, r), a.Until.UTC().Format(time.RFC3339))
+}
+
+// leavesSoon reports whether a workload was told that it will have to leave for a budget.
+func leavesSoon(w *core.Workload) bool {
+	c := workload.Condition(w, lifecycle.DeadlineNear)
+	return c != nil && c.Cause == lifecycle.ConditionCause(lifecycle.ReasonOverBudget)
+}
+
+// near reports whether of some budget above a workload it was told that it will soon have
+// what runs leave.
+func near(tx *draft.Tx, w *core.Workload) bool {
+	s := &tx.State.Spending
+	for _, l := range s.Lines[w.Project] {
+		k := l.Key
+		if l.Each {
+			k.User = w.User
+		}
+		if a := s.Accounts[k]; a != nil && slices.ContainsFunc(a.Levels, func(x budget.Level) bool { return x.Told.Equal(a.From) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// foretell tells what runs below a budget that it will have to leave soon: by a condition
+// of each, and each user once.
+func foretell(tx *draft.Tx, a *budget.Account, is *budget.Level) {
+	r := tx.State.Spending.Rates
+	_, all := a.Of(&is.Budget, tx.Now, r)
+	message := fmt.Sprintf("it will have to leave at about %s: at the present rate the budget of %s is used up then, %s of %s by now", a.Reached(&is.Budget, all, tx.Now, r).UTC().Format(time.RFC3339),
+		consequence.WhoseBudget(a), consequence.BudgetAmount(&is.Budget, is.Used, r), consequence.BudgetAmount(&is.Budget, all, r))
+	told := map[string]bool{}
+	for id := range tx.Workloads() {
+		w, _, ok := tx.View(id)
+		if !ok || !w.Phase.Active() || a.Key.User != "" && a.Key.User != w.User || !tx.Tree().Below(w.Project, a.Key.Scope) {
+			continue
+		}
+		d, ok := tx.Open(id)
+		if !ok {
+			continue
+		}
+		if err := tx.Change(d, func() error {
+			d.Condition(core.Condition{Type: lifecycle.DeadlineNear}, false) // of an earlier window
+			d.Fact(lifecycle.DeadlineNear, true, tx.Now, lifecycle.ConditionCause(lifecycle.ReasonOverBudget), message)
+			if !told[w.User] {
+				d.Notify(lifecycle.BudgetNear, message)
+			}
+			return nil
+		}); err != nil {
+			tx.State.D.Log.Error("the end of a budget cannot be told", "workload", id, "err", err)
+		}
+		told[w.User] = true
+	}
 }

@@ -33,7 +33,8 @@ type Submission struct {
 // Submitted is what became of a submission.
 type Submitted struct {
 	Workload *core.Workload
-	Repeated bool // its key had made it before
+	Repeated bool     // its key had made it before
+	Warnings []string // what is allowed and perhaps not meant
 	draft    *draft.Draft
 }
 
@@ -145,8 +146,9 @@ func submit(tx *draft.Tx, s Submission, doc *spec.Document) (*Submitted, error) 
 	w := tx.Make(doc, s.User)
 	w.As = s.As
 	if s.DryRun {
-		return &Submitted{Workload: w}, nil
+		return &Submitted{Workload: w, Warnings: consequence.Short(tx, w)}, nil
 	}
+	warnings := consequence.Short(tx, w)
 	d := tx.Enter(w, s.Actor)
 	d.W.Metadata, _ = metadataOf(w.Spec) // it was looked at, or has none
 	if s.Key != "" {
@@ -158,7 +160,7 @@ func submit(tx *draft.Tx, s Submission, doc *spec.Document) (*Submitted, error) 
 		}
 		return consequence.Gate(tx, d)
 	})
-	return &Submitted{Workload: d.W, draft: d}, err
+	return &Submitted{Workload: d.W, Warnings: warnings, draft: d}, err
 }
 
 // remembered returns what an idempotency key has made before.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/musterhq/muster/api"
@@ -12,15 +13,27 @@ import (
 // Budget is the API's form of a budget.
 func Budget(b core.Budget) api.Budget {
 	return api.Budget{
-		GPUHours: b.GPUSeconds / 3600, Money: b.Money, Period: string(b.Period), From: At(b.From), Until: At(b.Until), EachUser: b.EachUser, WarnAt: b.WarnAt, AtEnd: string(b.AtEnd),
+		GPUHours: b.GPUSeconds / 3600, Money: b.Money, Period: string(b.Period), From: At(b.From), Until: At(b.Until), EachUser: b.EachUser, WarnAt: b.WarnAt, AtEnd: string(b.AtEnd), Notice: noticeText(b.Notice),
 	}
 }
 
-func budgetOf(in api.Budget) core.Budget {
-	return core.Budget{
+func noticeText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return lengthText(&d)
+}
+
+func budgetOf(i int, in api.Budget) (core.Budget, error) {
+	notice, err := lengthOf(fmt.Sprintf("budgets[%d].notice", i), in.Notice, "")
+	out := core.Budget{
 		GPUSeconds: in.GPUHours * 3600, Money: in.Money, Period: core.BudgetPeriod(in.Period), From: momentOf(in.From), Until: momentOf(in.Until),
 		EachUser: in.EachUser, WarnAt: in.WarnAt, AtEnd: cmp.Or(core.BudgetEnd(in.AtEnd), core.BudgetHold),
 	}
+	if notice != nil {
+		out.Notice = *notice
+	}
+	return out, err
 }
 
 func momentOf(t *api.Time) time.Time {

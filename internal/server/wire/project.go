@@ -140,8 +140,12 @@ func DecideProject(in api.ProjectSpec, p *core.Project) error {
 		n.UserLimit = core.UserLimit{GPU: in.UserLimit.GPU, MaxRunning: in.UserLimit.MaxRunning, MaxQueued: in.UserLimit.MaxQueued}
 	}
 	n.MaxQueued = in.MaxQueued
-	for _, b := range in.Budgets {
-		n.Budgets = append(n.Budgets, budgetOf(b))
+	for i, b := range in.Budgets {
+		is, err := budgetOf(i, b)
+		if err != nil {
+			return err
+		}
+		n.Budgets = append(n.Budgets, is)
 	}
 	if len(in.NodeTypes) > 0 {
 		n.NodeTypes = make(map[lifecycle.Kind][]string, len(in.NodeTypes))

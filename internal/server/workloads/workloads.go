@@ -175,7 +175,9 @@ func (s *routes) submitted(ctx context.Context, r *submission.Submitted) (*workl
 		return s.answer(ctx, r.Workload, http.StatusOK)
 	}
 	p := wire.Parts{Workload: r.Workload, Tasks: r.Tasks(), Transitions: r.Transitions()}
-	return &workloadOutput{Status: http.StatusCreated, ETag: `"1"`, Body: wire.Workload(p, wire.ViewFull, s.Clock())}, nil
+	out := &workloadOutput{Status: http.StatusCreated, ETag: `"1"`, Body: wire.Workload(p, wire.ViewFull, s.Clock())}
+	out.Body.Warnings = r.Warnings
+	return out, nil
 }
 
 // dryRun answers with a workload that only would be, and what would become of it.
@@ -187,7 +189,7 @@ func (s *routes) dryRun(ctx context.Context, sub submission.Submission) (*worklo
 	c := *y.Workload
 	c.Phase, c.PhaseAt, c.Attempts = lifecycle.Submitted, c.CreatedAt, []core.Attempt{{}}
 	out := wire.Workload(wire.Parts{Workload: &c}, wire.ViewFull, s.Clock())
-	out.Plan = wire.Plan(y)
+	out.Plan, out.Warnings = wire.Plan(y), y.Warnings
 	s.HideForecast(ctx, &out.Plan.Forecast)
 	out.Plan.Displaces = s.Hide(ctx, out.Plan.Displaces)
 	return &workloadOutput{Status: http.StatusOK, Body: out}, nil
