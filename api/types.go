@@ -471,6 +471,7 @@ type Usage struct {
 	ID         string  `json:"id,omitempty" doc:"Of the workload"`
 	Bucket     *Time   `json:"bucket,omitempty" doc:"Begin of the span, where they are split by time"`
 	GPUSeconds float64 `json:"gpuSeconds"`
+	Cost       float64 `json:"cost,omitempty" doc:"Unit: the currency, at the prices that held"`
 	Workloads  int     `json:"workloads" doc:"How many workloads it is of"`
 	Idle       float64 `json:"idleGpuSeconds,omitempty" doc:"Of these, while the GPU was seen doing nothing, in the last day; where waste was asked for"`
 	Lost       float64 `json:"lostGpuSeconds,omitempty" doc:"Of these, by attempts that failed or had to leave, since the last checkpoint that is known; where waste was asked for"`
@@ -478,13 +479,15 @@ type Usage struct {
 
 // UsageList is charged GPU time by group, largest first.
 type UsageList struct {
-	Items []Usage `json:"items" nullable:"false"`
-	From  Time    `json:"from"`
-	To    Time    `json:"to"`
-	Total float64 `json:"totalGpuSeconds"`
-	Idle  float64 `json:"idleGpuSeconds,omitempty"`
-	Lost  float64 `json:"lostGpuSeconds,omitempty"`
-	Next  string  `json:"next"`
+	Items    []Usage `json:"items" nullable:"false"`
+	From     Time    `json:"from"`
+	To       Time    `json:"to"`
+	Total    float64 `json:"totalGpuSeconds"`
+	Cost     float64 `json:"totalCost,omitempty"`
+	Currency string  `json:"currency,omitempty" doc:"Absent where nothing costs anything"`
+	Idle     float64 `json:"idleGpuSeconds,omitempty"`
+	Lost     float64 `json:"lostGpuSeconds,omitempty"`
+	Next     string  `json:"next"`
 
 	Missing []string `json:"missing,omitempty" doc:"What of the waste is not known, and why, a sentence each"`
 }

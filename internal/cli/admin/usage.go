@@ -33,7 +33,7 @@ func NewUsage(s *session.Session) *cobra.Command {
 	o := &usageOptions{}
 	cmd := &cobra.Command{
 		Use:   "usage",
-		Short: "GPU-hours by project, user and workload",
+		Short: "GPU-hours, and what they cost, by project, user and workload",
 		Long: `Shows the GPU time that was charged, of the last 30 days or of the span given.
 Charged is the time from a task's placement until its devices were given back,
 times the fraction of each device that it held.`,
@@ -107,9 +107,9 @@ func showUsage(ctx context.Context, s *session.Session, o *usageOptions) error {
 	if err != nil {
 		return err
 	}
-	t := session.Table[api.Usage]{Columns: usageColumns(o, q.Every), Items: list.Items, Body: list, Name: usageName}
+	t := session.Table[api.Usage]{Columns: usageColumns(o, q.Every, list.Currency), Items: list.Items, Body: list, Name: usageName}
 	if s.Format() == "table" || s.Format() == "wide" { // the sum is a line of the table, but not of the data
-		t.Items = append(slices.Clone(list.Items), api.Usage{Project: "total", User: "total", Workload: "total", GPUSeconds: list.Total, Workloads: -1})
+		t.Items = append(slices.Clone(list.Items), api.Usage{Project: "total", User: "total", Workload: "total", GPUSeconds: list.Total, Cost: list.Cost, Workloads: -1})
 	}
 	if err := session.Print(s, o.table, t); err != nil {
 		return err
@@ -131,7 +131,7 @@ func usageName(u api.Usage) string {
 	return strings.Join(parts, "/")
 }
 
-func usageColumns(o *usageOptions, every time.Duration) []session.Column[api.Usage] {
+func usageColumns(o *usageOptions, every time.Duration, currency string) []session.Column[api.Usage] {
 	var cols []session.Column[api.Usage]
 	if every > 0 {
 		cols = append(cols, session.Column[api.Usage]{Title: "FROM", Cell: func(u api.Usage) string {
@@ -174,6 +174,9 @@ func usageColumns(o *usageOptions, every time.Duration) []session.Column[api.Usa
 			}
 			return strconv.Itoa(u.Workloads)
 		}})
+	}
+	if currency != "" { // as in reports
+		cols = append(cols, session.Column[api.Usage]{Title: "COST", Cell: func(u api.Usage) string { return fixed(u.Cost) + " " + currency }})
 	}
 	return append(cols,
 		session.Column[api.Usage]{Title: "GPU-HOURS", Cell: func(u api.Usage) string { return strconv.FormatFloat(u.GPUSeconds/3600, 'f', 3, 64) }},

@@ -14,9 +14,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/budget"
 	"github.com/musterhq/muster/internal/core/rbac"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/spending"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/reader"
@@ -86,7 +89,12 @@ func (s *routes) usage(ctx context.Context, in *usageInput) (*struct{ Body api.U
 	if err := groups.known(); err != nil {
 		return nil, err
 	}
-	out := &struct{ Body api.UsageList }{api.UsageList{Items: []api.Usage{}, From: api.Time(from), To: api.Time(to)}}
+	priced, err := control.Do(ctx, s.Control, spending.Prices())
+	if err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
+	groups.rates = budget.NewRates(&priced.Prices)
+	out := &struct{ Body api.UsageList }{api.UsageList{Items: []api.Usage{}, From: api.Time(from), To: api.Time(to), Currency: priced.Currency}}
 	sight := access.SightOf(ctx)
 	readable := func(p core.ProjectID, user string) bool {
 		return access.Allowed(ctx, rbac.Read, rbac.Dashboards, p, user) && (user == access.User(ctx) || sight.Projects(p))
@@ -109,7 +117,7 @@ func (s *routes) usage(ctx context.Context, in *usageInput) (*struct{ Body api.U
 			if !sight.Every && !readable(u.Project, u.User) {
 				return true
 			}
-			groups.add(u, bucket)
+			out.Body.Cost += groups.add(u, bucket)
 			out.Body.Total += u.GPUSeconds
 			lookFor.note(u)
 			return true
@@ -141,8 +149,9 @@ type usageGroup struct {
 }
 
 type usageGroups struct {
-	by  []string
-	all map[usageKey]*usageGroup
+	by    []string
+	all   map[usageKey]*usageGroup
+	rates budget.Rates
 }
 
 func (g *usageGroups) known() error {
@@ -154,10 +163,13 @@ func (g *usageGroups) known() error {
 	return nil
 }
 
-func (g *usageGroups) add(u core.Use, bucket time.Time) {
-	x := g.group(u, bucket)
+// add counts what was used, and returns what that cost.
+func (g *usageGroups) add(u core.Use, bucket time.Time) float64 {
+	x, cost := g.group(u, bucket), g.rates.Cost(budget.SortOf(u.Pool, u.Product), u.From, u.To, int64(u.Milli))
 	x.usage.GPUSeconds += u.GPUSeconds
+	x.usage.Cost += cost
 	x.of[u.Workload] = struct{}{}
+	return cost
 }
 
 // group is the one that u belongs to.
