@@ -1,6 +1,7 @@
 package kubetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,16 @@ func (c *Cluster) Kubectl(tb testing.TB, args ...string) string {
 		tb.Fatalf("kubectl %s: %v", strings.Join(args, " "), err)
 	}
 	return string(out)
+}
+
+// TryKubectl is what kubectl says, on whichever output, with the rights of a kubeconfig
+// (empty: the administrator's) and something on standard input, whether it succeeds or not.
+func (c *Cluster) TryKubectl(tb testing.TB, kubeconfig, stdin string, args ...string) (string, error) {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), c.program("kube"), append([]string{"kubectl", "--kubeconfig", cmp.Or(kubeconfig, c.Kubeconfig)}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // Apply makes or changes the objects of a manifest, as kubectl apply does.
