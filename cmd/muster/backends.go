@@ -101,7 +101,7 @@ func (p *backends) add(o cli.ServerOptions, name, prefix string, config *rest.Co
 		return precondition(fmt.Sprintf("--kube-pod-security %q is no Pod Security Standard", o.KubePodSecurity), "write one of "+strings.Join(levels[1:], ", "))
 	}
 	k, err := kube.Open(cluster.Options{
-		Name: name, Prefix: prefix, Config: config, Latest: latest, Namespaces: o.KubeNamespaces, PodSecurity: o.KubePodSecurity, IsolateNetwork: o.KubeIsolateNetwork, Program: o.KubeProgram,
+		Name: name, Prefix: prefix, Config: config, Latest: latest, Namespaces: o.KubeNamespaces, PodSecurity: o.KubePodSecurity, IsolateNetwork: o.KubeIsolateNetwork, MirrorQuotas: o.KubeMirrorQuotas, Program: o.KubeProgram,
 		RuntimeClass: o.KubeRuntime, ReservationImage: o.KubeReservation, LogDir: filepath.Join(logs, name), Log: log,
 		Installation: p.installation, Seasoned: p.seasoned, TakeOver: slices.Contains(o.TakeOver, name), Register: &p.register,
 	})

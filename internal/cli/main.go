@@ -61,6 +61,7 @@ type ServerOptions struct {
 	KubeProgram, KubeRuntime string   // image that has this program; runtime class of pods with GPUs
 	KubeReservation          string   // image of the pods that hold shared GPUs
 	KubeIsolateNetwork       bool     // pods of a project's namespace take connections from it alone
+	KubeMirrorQuotas         bool     // namespaces that are made for projects bound what is in them by the projects' limits
 	KubePodSecurity          string   // that namespaces enforce which are made for projects; empty: the cluster's default
 	KubeTokenAudience        string   // tokens of service accounts for it let them in; empty: none does
 	KubeMirror               bool     // workloads are objects of the first cluster, where it knows them

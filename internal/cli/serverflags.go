@@ -41,6 +41,7 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.KubeReservation, "kube-reservation-image", "", "image with /bin/sh for the pods that hold GPUs which tasks share; by default busybox of Docker Hub")
 	f.BoolVar(&o.KubeMirror, "kube-mirror", true, "show workloads as objects in the cluster, and take those that are applied there; needs the resource definition in deploy/helm/muster/crds")
 	f.BoolVar(&o.KubeIsolateNetwork, "kube-isolate-network", false, "in namespaces that are made for projects pods take connections from pods of their own namespace alone, by a network policy, which the cluster's network plugin has to know; policies that you add allow more")
+	f.BoolVar(&o.KubeMirrorQuotas, "kube-mirror-quotas", false, "in namespaces that are made for projects a ResourceQuota lets nobody take more than the limits of the project, so that what comes around Muster cannot either")
 	f.StringVar(&o.KubePodSecurity, "kube-pod-security", "", "namespaces that are made for projects enforce this Pod Security Standard: privileged, baseline or restricted; by default the cluster's own")
 	f.StringVar(&o.KubeTokenAudience, "kube-token-audience", "", "with access control, service accounts of the first cluster come in with tokens for this audience, such as muster")
 	f.BoolVar(&o.LeaderElect, "leader-elect", false, "stand by while another server leads, and end when the lead is lost; by a lease in the cluster of --backend kube, else by the data directory")

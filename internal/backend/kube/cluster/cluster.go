@@ -61,6 +61,8 @@ type Cluster struct {
 	Placed     *affinity.Pods
 	Namespaces *namespace.Namespaces
 	NodeInfo   *nodeinfo.Nodes
+	bounds     atomic.Pointer[Bounds]
+	bounded    sync.Map // by namespace, what its quota says
 	isolated   sync.Map // namespaces by name that have their network policy
 
 	driver  driver

@@ -28,6 +28,9 @@ type Options struct {
 	// IsolateNetwork has pods of namespaces that are made for projects take connections
 	// from their own namespace alone.
 	IsolateNetwork bool
+	// MirrorQuotas has namespaces that are made for projects bound what is in them by
+	// the limits of their projects, see Cluster.Mirror.
+	MirrorQuotas bool
 	// Program is an image that has this program at /muster; the agents of mpi
 	// workloads come from it. Without one these cannot run.
 	Program string

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,7 @@ func (p *Cluster) EnsureNamespace(ctx context.Context, name string, project core
 	case marked && whose != project:
 		return apicall.Refuse(podstatus.ReasonSystem, "namespace %s, in which the pods of project %s would be, is that of project %s by its label %s: give %s another namespace with that label", name, project, whose, naming.LabelProject, project)
 	case known:
-		return p.isolate(ctx, name)
+		return errors.Join(p.isolate(ctx, name), p.bound(ctx, name, project))
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{naming.LabelManaged: naming.Managed, naming.LabelProject: string(project)}}}
 	if p.Options.PodSecurity != "" { // with its creation: there is no moment in which it is not enforced
@@ -56,11 +57,12 @@ func (p *Cluster) EnsureNamespace(ctx context.Context, name string, project core
 	switch {
 	case err == nil:
 		p.isolated.Delete(name) // of one of that name that is gone
+		p.bounded.Delete(name)
 		p.Namespaces.Made(made)
 	case !apierrors.IsAlreadyExists(err):
 		return fmt.Errorf("namespace %s: %w", name, err)
 	}
-	return p.isolate(ctx, name)
+	return errors.Join(p.isolate(ctx, name), p.bound(ctx, name, project))
 }
 
 // isolated is the network policy of a namespace that was made for a project.

@@ -102,6 +102,19 @@ func (n *Namespaces) takeOver(ns *corev1.Namespace) []string {
 	}
 }
 
+// Owned are the namespaces that are there and belong to projects by their label.
+func (n *Namespaces) Owned() map[string]core.ProjectID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := make(map[string]core.ProjectID, len(n.project))
+	for name, project := range n.project {
+		if n.there[name] {
+			out[name] = project
+		}
+	}
+	return out
+}
+
 // Labels is what labels a namespace has.
 func (n *Namespaces) Labels(name string) klabels.Set {
 	n.mu.Lock()

@@ -34,6 +34,8 @@ var All = []Right{
 	{"", []string{"nodes/proxy"}, nil, []string{"get"}, "measure what pods use, by their kubelets", doctor.Warn},
 	{"", []string{"namespaces"}, nil, []string{"get", "list", "watch", "create"}, "give each project a namespace", doctor.Fail},
 	{"networking.k8s.io", []string{"networkpolicies"}, nil, []string{"create"}, "keep projects' pods apart, with --kube-isolate-network", doctor.Warn},
+	{"", []string{"resourcequotas"}, nil, []string{"get", "create", "update"}, "keep projects' limits in their namespaces, with --kube-mirror-quotas", doctor.Warn},
+	{"", []string{"limitranges"}, nil, []string{"create"}, "keep projects' limits in their namespaces, with --kube-mirror-quotas", doctor.Warn},
 	{"coordination.k8s.io", []string{"leases"}, nil, []string{"create"}, "hold the cluster, so that no second server drives it", doctor.Fail},
 	{"coordination.k8s.io", []string{"leases"}, []string{"muster-installation"}, []string{"get", "update"}, "hold the cluster, so that no second server drives it", doctor.Fail},
 	{"", []string{"pods"}, nil, []string{"get", "list", "watch", "create", "patch", "delete"}, "run tasks", doctor.Fail},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/backend/kube/apicall"
+	"github.com/musterhq/muster/internal/backend/kube/cluster"
 	"github.com/musterhq/muster/internal/backend/kube/naming"
 	"github.com/musterhq/muster/internal/backend/kube/podspec"
 	"github.com/musterhq/muster/internal/backend/kube/podstatus"
@@ -191,11 +192,18 @@ func (p *Pods) create(ctx context.Context, a *backend.Assignment) error {
 // which the cluster makes by itself, soon after.
 const accountWithin = 10 * time.Second
 
+// passes reports whether what refuses a pod is over soon: a service account that is not
+// made yet, a quota whose use the cluster has not counted yet, or one of ours, by which
+// it counts what has ended a moment longer than we do.
+func passes(problem string) bool {
+	return strings.Contains(problem, "error looking up service account") || strings.Contains(problem, "status unknown for quota") || strings.Contains(problem, "exceeded quota: "+cluster.BoundsName+",")
+}
+
 // admit creates a pod.
 func (p *Pods) admit(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	for end := time.Now().Add(accountWithin); ; {
 		made, err := p.cluster.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "error looking up service account") || time.Now().After(end) {
+		if !apierrors.IsForbidden(err) || !passes(err.Error()) || time.Now().After(end) {
 			return made, err
 		}
 		select {
