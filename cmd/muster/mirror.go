@@ -23,14 +23,14 @@ func (p *backends) mirror(o cli.ServerOptions, ctl *control.Control, log *slog.L
 		return func(context.Context) {}
 	}
 	return func(ctx context.Context) {
-		said := ""
+		former := ""
 		for ctx.Err() == nil {
 			err := p.mirrorOnce(ctx, ctl)
 			switch {
 			case err == nil:
-				said = ""
-			case err.Error() != said && ctx.Err() == nil:
-				said = err.Error()
+				former = ""
+			case err.Error() != former && ctx.Err() == nil:
+				former = err.Error()
 				log.Warn("limits of projects are not in their namespaces yet", "err", err, "again", mirrorEvery)
 			}
 			select {

@@ -37,10 +37,10 @@ type Level struct {
 	Warned float64 // the highest share that was passed; 0: none
 	Over   bool
 	Used   float64 // when it was last looked at
-	// Told is the begin of the window in which it was said that it will soon have
+	// Announced is the begin of the window in which it was said that it will soon have
 	// what runs leave; zero: never. It is said once in each, so that what comes and
 	// goes does not repeat it.
-	Told time.Time
+	Announced time.Time
 }
 
 // soon reports whether a budget that stops what runs will be used up within its notice.
@@ -262,16 +262,16 @@ func (a *Account) Judge(now time.Time, r Rates) []int {
 	for i := range a.Levels {
 		l := &a.Levels[i]
 		used, all := a.Of(&l.Budget, now, r)
-		next := Level{Budget: l.Budget, Judged: true, Used: used, Told: l.Told, Over: used >= all && !now.Before(a.From) && now.Before(a.Until)}
+		next := Level{Budget: l.Budget, Judged: true, Used: used, Announced: l.Announced, Over: used >= all && !now.Before(a.From) && now.Before(a.Until)}
 		for _, share := range l.Budget.Warnings() {
 			if used >= share*all && now.Before(a.Until) {
 				next.Warned = max(next.Warned, share)
 			}
 		}
-		if !next.Over && !next.Told.Equal(a.From) && a.soon(&l.Budget, all, now, r) {
-			next.Told = a.From
+		if !next.Over && !next.Announced.Equal(a.From) && a.soon(&l.Budget, all, now, r) {
+			next.Announced = a.From
 		}
-		if !l.Judged || next.Over != l.Over || next.Warned != l.Warned || !next.Told.Equal(l.Told) {
+		if !l.Judged || next.Over != l.Over || next.Warned != l.Warned || !next.Announced.Equal(l.Announced) {
 			changed = append(changed, i)
 		}
 		a.Levels[i] = next
@@ -308,7 +308,7 @@ func (a *Account) Plan(now time.Time, r Rates) {
 				first = min(first, share)
 			}
 		}
-		if notice := l.Budget.NoticeOf(); notice > 0 && !l.Told.Equal(a.From) && now.Before(a.Until) {
+		if notice := l.Budget.NoticeOf(); notice > 0 && !l.Announced.Equal(a.From) && now.Before(a.Until) {
 			if at := a.Reached(&l.Budget, all, now, r); !at.IsZero() {
 				// Within the notice already: what was told since has brought it so near.
 				sooner(later(at.Add(-notice), now.Add(time.Millisecond)))

@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -204,5 +205,29 @@ func (e *State) keepCheck(id core.TemplateID, t *core.Template) {
 		if d, ok := ReadDelegation(t); ok {
 			Put(&e.Delegations, id, d)
 		}
+	}
+}
+
+// loadBound reads a record of a UserBound.
+func (e *State) loadBound(t *core.Template) {
+	var b core.UserBound
+	if len(t.Versions) == 0 || json.Unmarshal([]byte(t.Last().Document), &b) != nil {
+		e.D.Log.Error("a limit of a user cannot be read, and does not hold", "user", t.Name)
+		return
+	}
+	Put(&e.bounds, t.Name, b)
+}
+
+// writeBounds puts what changes of them into the batch.
+func writeBounds(tx *Tx, b *store.Batch) {
+	for _, name := range slices.Sorted(maps.Keys(tx.Org.UserBounds)) {
+		is := tx.Org.UserBounds[name]
+		if is == nil {
+			b.DropTemplates = append(b.DropTemplates, core.TemplateID{Project: core.SystemScope, Kind: core.TemplateUserBound, Name: name})
+			continue
+		}
+		t := core.Template{Project: core.SystemScope, Kind: core.TemplateUserBound, Name: name, CreatedAt: is.CreatedAt}
+		t.Revise(text(is), "", tx.Now, 1)
+		b.Templates = append(b.Templates, t)
 	}
 }

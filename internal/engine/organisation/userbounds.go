@@ -22,7 +22,7 @@ type UserBoundState struct {
 // UserBounds are all limits of users over all projects, that of each other first.
 func UserBounds() draft.Command[[]UserBoundState] {
 	return func(tx *draft.Tx) ([]UserBoundState, error) {
-		all := tx.UserBounds()
+		all := draft.UserBounds(tx)
 		out := make([]UserBoundState, 0, len(all))
 		at := map[string]int{}
 		for _, name := range slices.SortedFunc(maps.Keys(all), func(x, y string) int {
@@ -59,7 +59,7 @@ func rankOf(name string) int {
 }
 
 func editUserBound(tx *draft.Tx, e Edit, out *Edited) error {
-	was, there := tx.UserBounds()[e.Name]
+	was, there := draft.UserBounds(tx)[e.Name]
 	if err := e.missing(there); err != nil {
 		return err
 	}

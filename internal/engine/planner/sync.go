@@ -100,7 +100,7 @@ func Sync(tx *draft.Tx) {
 	if e.Regroup || len(tx.Org.Projects)+len(tx.Org.Pools)+len(tx.Org.Licenses)+len(tx.Org.UserBounds) > 0 {
 		e.Regroup = false
 		e.Sched.SetPools(poolsFor(tx))
-		e.Sched.SetUsers(tx.BoundsFor())
+		e.Sched.SetUsers(draft.BoundsFor(tx))
 		e.Sched.SetQueues(Queues(tx))
 		e.Sched.SetLicenses(tx.LicensesFor())
 		for id := range tx.Workloads() { // what their projects say of them may be new

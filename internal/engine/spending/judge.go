@@ -52,7 +52,7 @@ func judge(tx *draft.Tx) {
 func follow(tx *draft.Tx, a *budget.Account, was, is budget.Level) {
 	news := was.Judged && (is.Over && !was.Over || is.Warned > was.Warned)
 	acts := is.Budget.AtEnd != core.BudgetWarn && is.Over != was.Over
-	if was.Judged && !is.Over && !is.Told.Equal(was.Told) {
+	if was.Judged && !is.Over && !is.Announced.Equal(was.Announced) {
 		foretell(tx, a, &is)
 	}
 	if !news && !acts {
@@ -154,7 +154,7 @@ func Near(a *budget.Account, l *budget.Level, now time.Time, r budget.Rates) str
 // leavesSoon reports whether a workload was told that it will have to leave for a budget.
 func leavesSoon(w *core.Workload) bool {
 	c := workload.Condition(w, lifecycle.DeadlineNear)
-	return c != nil && c.Cause == lifecycle.ConditionCause(lifecycle.ReasonOverBudget)
+	return c != nil && c.Cause == lifecycle.ConditionCause(lifecycle.CauseBudget)
 }
 
 // near reports whether of some budget above a workload it was told that it will soon have
@@ -166,7 +166,7 @@ func near(tx *draft.Tx, w *core.Workload) bool {
 		if l.Each {
 			k.User = w.User
 		}
-		if a := s.Accounts[k]; a != nil && slices.ContainsFunc(a.Levels, func(x budget.Level) bool { return x.Told.Equal(a.From) }) {
+		if a := s.Accounts[k]; a != nil && slices.ContainsFunc(a.Levels, func(x budget.Level) bool { return x.Announced.Equal(a.From) }) {
 			return true
 		}
 	}
@@ -180,7 +180,7 @@ func foretell(tx *draft.Tx, a *budget.Account, is *budget.Level) {
 	_, all := a.Of(&is.Budget, tx.Now, r)
 	message := fmt.Sprintf("it will have to leave at about %s: at the present rate the budget of %s is used up then, %s of %s by now", a.Reached(&is.Budget, all, tx.Now, r).UTC().Format(time.RFC3339),
 		consequence.WhoseBudget(a), consequence.BudgetAmount(&is.Budget, is.Used, r), consequence.BudgetAmount(&is.Budget, all, r))
-	told := map[string]bool{}
+	notified := map[string]bool{}
 	for id := range tx.Workloads() {
 		w, _, ok := tx.View(id)
 		if !ok || !w.Phase.Active() || a.Key.User != "" && a.Key.User != w.User || !tx.Tree().Below(w.Project, a.Key.Scope) {
@@ -192,14 +192,14 @@ func foretell(tx *draft.Tx, a *budget.Account, is *budget.Level) {
 		}
 		if err := tx.Change(d, func() error {
 			d.Condition(core.Condition{Type: lifecycle.DeadlineNear}, false) // of an earlier window
-			d.Fact(lifecycle.DeadlineNear, true, tx.Now, lifecycle.ConditionCause(lifecycle.ReasonOverBudget), message)
-			if !told[w.User] {
+			d.Fact(lifecycle.DeadlineNear, true, tx.Now, lifecycle.ConditionCause(lifecycle.CauseBudget), message)
+			if !notified[w.User] {
 				d.Notify(lifecycle.BudgetNear, message)
 			}
 			return nil
 		}); err != nil {
 			tx.State.D.Log.Error("the end of a budget cannot be told", "workload", id, "err", err)
 		}
-		told[w.User] = true
+		notified[w.User] = true
 	}
 }

@@ -24,7 +24,7 @@ func mayQueue(tx *draft.Tx, project core.ProjectID, user string) error {
 				fmt.Sprintf("wait until some have started or stop some, or have the bound raised: muster %s update %s --user-queued NUMBER", what, p.ID))
 		}
 	}
-	if b, ok := tx.UserBound(user); ok && b.MaxQueued > 0 {
+	if b, ok := draft.UserBound(tx, user); ok && b.MaxQueued > 0 {
 		if n := tx.State.Queued.User(user); n >= b.MaxQueued {
 			return crowded(fmt.Sprintf("%d workloads of %s have not started in all projects together, and %s may have at most %d (maxQueued of user-limit %s)", n, user, user, b.MaxQueued, b.User),
 				fmt.Sprintf("wait until some have started or stop some, or have the bound raised: muster user-limit set %s --queued NUMBER", user))

@@ -193,6 +193,8 @@ export interface Budget {
   gpuHours?: number
   /** Unit: the currency of the prices */
   money?: number
+  /** With atEnd stop, how long before what runs has to leave its users are told, like 10m, the default */
+  notice?: string
   /** It is counted anew each day, week (from Monday) or month, in UTC; once: from from until until */
   period: "day" | "week" | "month" | "once"
   /** Its end */
@@ -224,6 +226,8 @@ export interface BudgetState {
   gpuHours?: number
   /** Unit: the currency of the prices */
   money?: number
+  /** With atEnd stop, how long before what runs has to leave its users are told, like 10m, the default */
+  notice?: string
   /** When it will be used up if nothing changes; absent: not in this time */
   overAt?: Time
   /** It is counted anew each day, week (from Monday) or month, in UTC; once: from from until until */
@@ -2908,6 +2912,8 @@ export interface TransitionList {
 export interface Usage {
   /** Begin of the span, where they are split by time */
   bucket?: Time
+  /** Unit: the currency, at the prices that held */
+  cost?: number
   gpuSeconds: number
   /** Of the workload */
   id?: string
@@ -2923,6 +2929,8 @@ export interface Usage {
 }
 
 export interface UsageList {
+  /** Absent where nothing costs anything */
+  currency?: string
   from: Time
   idleGpuSeconds?: number
   items: Usage[]
@@ -2931,6 +2939,7 @@ export interface UsageList {
   missing?: string[]
   next: string
   to: Time
+  totalCost?: number
   totalGpuSeconds: number
 }
 
@@ -2987,6 +2996,42 @@ export interface User {
   note?: string
   /** Account of the server's machine that their tasks run as, where tasks run as who submits them */
   osUser?: string
+}
+
+export interface UserBound {
+  createdAt?: Time
+  /** Devices; absent: any */
+  gpu?: number
+  /** Workloads that have not started; one more is refused. 0: any */
+  maxQueued?: number
+  /** Workloads; 0: any */
+  maxRunning?: number
+  /** Of the user; * for each who has no limit of their own */
+  name: string
+  /** What it is for */
+  note?: string
+  /** Workloads that have not started; 0 for * */
+  queued: number
+  /** Workloads that hold something; 0 for * */
+  running: number
+  /** Devices that their work holds; 0 for * */
+  usedGpu: number
+}
+
+export interface UserBoundList {
+  items: UserBound[]
+  next: string
+}
+
+export interface UserBoundSpec {
+  /** Devices; absent: any */
+  gpu?: number
+  /** Workloads that have not started; one more is refused. 0: any */
+  maxQueued?: number
+  /** Workloads; 0: any */
+  maxRunning?: number
+  /** What it is for */
+  note?: string
 }
 
 export interface UserChange {
@@ -3173,6 +3218,8 @@ export interface Workload {
   user: string
   /** Grows with every change; the ETag */
   version: number
+  /** In answers to submissions: what is allowed and perhaps not meant */
+  warnings?: string[]
 }
 
 export interface WorkloadError {

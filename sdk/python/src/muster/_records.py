@@ -6,7 +6,8 @@ import functools
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar, Union, cast
 
-from ._calls import Calls, quote
+from ._calls import quote
+from ._limits import Limits
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -23,7 +24,7 @@ def _again(create: F, name: str, doc: str) -> F:
     return cast(F, update)
 
 
-class Records(Calls):
+class Records(Limits):
     """Clusters, projects, notifications, templates and secrets."""
 
     # -- the cluster --------------------------------------------------------
