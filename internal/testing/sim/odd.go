@@ -144,7 +144,7 @@ func (o *odd) draw(t reflect.Type, depth int) reflect.Value {
 	case reflect.TypeFor[json.RawMessage]():
 		return reflect.ValueOf(json.RawMessage([]string{`1`, `"x"`, `{"a":1}`, `null`, `[`}[o.chance.IntN(5)]))
 	case reflect.TypeFor[organisation.Record]():
-		all := []organisation.Record{organisation.RecordProject, organisation.RecordDepartment, organisation.RecordPool, organisation.RecordLicense, organisation.RecordNode, organisation.RecordReservation, organisation.RecordPolicy}
+		all := []organisation.Record{organisation.RecordProject, organisation.RecordDepartment, organisation.RecordPool, organisation.RecordLicense, organisation.RecordNode, organisation.RecordReservation, organisation.RecordPolicy, organisation.RecordUserBound, organisation.RecordPrices}
 		return reflect.ValueOf(all[o.chance.IntN(len(all))])
 	}
 	if t == reflect.TypeFor[func(*spec.Document) (*spec.Document, error)]() {
