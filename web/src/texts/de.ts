@@ -1521,4 +1521,5 @@ export const de: Texts = {
   $hoursOfAllTogether: 'Stunden aller wartenden Workloads zusammen, nach dem jeweils ersten Grund',
   $alsoTheEndOfItsOutput: 'Auch das Ende der Ausgabe zeigen',
   $stateCurvesOutput: 'Zustand, Kurven und Ausgabe',
+  $convertAgain: 'Erneut umwandeln',
 }

@@ -1520,4 +1520,5 @@ export const en = {
   $hoursOfAllTogether: 'Hours of all waiting workloads together, by the first reason of each',
   $alsoTheEndOfItsOutput: 'Also show the end of its output',
   $stateCurvesOutput: 'State, curves and output',
+  $convertAgain: 'Convert again',
 } as const

@@ -1,7 +1,7 @@
 // What is being written. It stays when the page is left, read anew or signed out of,
 // until it is submitted or the tab is closed.
-import { batch, signal } from '@preact/signals'
-import { asError, get, request, send, workloadURL, type ApiError } from '../../api/client'
+import { batch, effect, signal } from '@preact/signals'
+import { ApiError, asError, get, request, send, workloadURL } from '../../api/client'
 import type { Converted, ConvertNote, Draft, Field, FieldProblem, Template, Workload } from '../../api/types'
 import { texts as isTexts, remembered } from '../../lib/prefs'
 import { yaml } from '../../lib/yaml'
@@ -28,7 +28,17 @@ export const schemaError = signal<ApiError | null>(null)
 
 /** What became of a file of another system. */
 export interface Conversion { of: string; format: string; notes: ConvertNote[]; problem: ApiError | null; source: string }
-export const conversion = signal<Conversion | null>(null)
+
+/** What could not be converted, as this tab keeps it: it stays when the page is read anew or signed in to again. */
+interface Refused { of: string; source: string; message: string; hint: string; fields: FieldProblem[] }
+const isRefused = (v: unknown): v is Refused | null => v === null || (isMap(v) && typeof v.of === 'string' && typeof v.source === 'string' && typeof v.message === 'string' && typeof v.hint === 'string' && Array.isArray(v.fields))
+const refused = remembered<Refused | null>('refused', null, isRefused, () => sessionStorage)
+const before = refused.peek()
+export const conversion = signal<Conversion | null>(before && { of: before.of, format: '', notes: [], source: before.source, problem: new ApiError(422, 'invalid', before.message, before.hint, before.fields) })
+effect(() => {
+  const c = conversion.value
+  refused.value = c?.problem ? { of: c.of, source: c.source, message: c.problem.message, hint: c.problem.hint, fields: c.problem.fields ?? [] } : null
+})
 
 let timer: ReturnType<typeof setTimeout> | undefined
 let asking: AbortController | undefined
