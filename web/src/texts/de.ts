@@ -1522,4 +1522,12 @@ export const de: Texts = {
   $alsoTheEndOfItsOutput: 'Auch das Ende der Ausgabe zeigen',
   $stateCurvesOutput: 'Zustand, Kurven und Ausgabe',
   $convertAgain: 'Erneut umwandeln',
+  $nameIsPhase: '{name}: {phase}',
+  $notificationsNeedTLS: 'Browser benachrichtigen nur bei Seiten über HTTPS oder auf diesem Rechner',
+  $notifyMe: 'In diesem Browser benachrichtigen',
+  $dontNotify: 'Nicht mehr benachrichtigen',
+  $youAreNotified: 'Sie werden benachrichtigt, wenn {name} beginnt oder endet',
+  $youAreNotNotified: 'Keine Benachrichtigungen zu {name} mehr',
+  $theBrowserRefuses: 'Dieser Browser erlaubt keine Benachrichtigungen zu {name}: in seinen Einstellungen dieser Seite erlauben',
+  $itHasEnded: 'Es ist beendet',
 }

@@ -1521,4 +1521,12 @@ export const en = {
   $alsoTheEndOfItsOutput: 'Also show the end of its output',
   $stateCurvesOutput: 'State, curves and output',
   $convertAgain: 'Convert again',
+  $nameIsPhase: '{name}: {phase}',
+  $notificationsNeedTLS: 'Browsers notify only of pages over HTTPS, or of this machine',
+  $notifyMe: 'Notify me in this browser',
+  $dontNotify: 'Stop notifying',
+  $youAreNotified: 'You are notified when {name} starts or ends',
+  $youAreNotNotified: 'No more notifications of {name}',
+  $theBrowserRefuses: 'This browser does not allow notifications of {name}: allow them in its settings of this site',
+  $itHasEnded: 'It has ended',
 } as const
