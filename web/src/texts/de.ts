@@ -1530,4 +1530,7 @@ export const de: Texts = {
   $youAreNotNotified: 'Keine Benachrichtigungen zu {name} mehr',
   $theBrowserRefuses: 'Dieser Browser erlaubt keine Benachrichtigungen zu {name}: in seinen Einstellungen dieser Seite erlauben',
   $itHasEnded: 'Es ist beendet',
+  $checkLower: 'Prüfung',
+  $restartWithoutNode: 'Ohne {node} neu starten',
+  $nodeMayBeAtFault: '{node} kann schuld sein: nodeAffinity hält den Neustart davon fern',
 }

@@ -1529,4 +1529,7 @@ export const en = {
   $youAreNotNotified: 'No more notifications of {name}',
   $theBrowserRefuses: 'This browser does not allow notifications of {name}: allow them in its settings of this site',
   $itHasEnded: 'It has ended',
+  $checkLower: 'check',
+  $restartWithoutNode: 'Restart without {node}',
+  $nodeMayBeAtFault: '{node} may be at fault: nodeAffinity keeps the restart off it',
 } as const

@@ -7,7 +7,7 @@ import { texts as isTexts, remembered } from '../../lib/prefs'
 import { yaml } from '../../lib/yaml'
 import { T } from '../../texts'
 import { toast } from '../../ui/overlay'
-import { bare, isMap, overlay, withFlags, withKey, type Doc } from './doc'
+import { bare, isMap, overlay, withFlags, withKey, withoutNode, type Doc } from './doc'
 
 const begin = 'command: python3 train.py\nresources:\n  gpu: 1\n'
 
@@ -135,9 +135,9 @@ export interface Target { project: string; name: string; verb: 'revise' | 'updat
 export const target = signal<Target | null>(null)
 
 /** Begins with the document of a workload that there is, for another one, or for itself; flags of muster run change it. */
-export async function copyOf(project: string, name: string, of: Target | null, flags = ''): Promise<void> {
+export async function copyOf(project: string, name: string, of: Target | null, flags = '', without = ''): Promise<void> {
   const w = await get<Workload>(workloadURL(project, name))
-  const d = bare(withFlags((w.spec ?? {}) as Doc, flags), schema.value?.fields ?? [])
+  const d = bare(withoutNode(withFlags((w.spec ?? {}) as Doc, flags), without), schema.value?.fields ?? [])
   conversion.value = null
   target.value = of
   replace([yaml(of ? d : { ...d, name: again(String(d.name ?? name)) })])
