@@ -1533,4 +1533,6 @@ export const de: Texts = {
   $checkLower: 'Prüfung',
   $restartWithoutNode: 'Ohne {node} neu starten',
   $nodeMayBeAtFault: '{node} kann schuld sein: nodeAffinity hält den Neustart davon fern',
+  $smoothing: 'Glättung',
+  $downloadNameAsPNG: '{name} als PNG herunterladen',
 }

@@ -1532,4 +1532,6 @@ export const en = {
   $checkLower: 'check',
   $restartWithoutNode: 'Restart without {node}',
   $nodeMayBeAtFault: '{node} may be at fault: nodeAffinity keeps the restart off it',
+  $smoothing: 'Smoothing',
+  $downloadNameAsPNG: 'Download {name} as PNG',
 } as const
