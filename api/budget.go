@@ -68,6 +68,7 @@ type ReportRow struct {
 	Cost      float64 `json:"cost" doc:"Unit: the currency, at the prices that held"`
 	Idle      float64 `json:"idleGpuHours,omitempty" doc:"GPU-hours while the GPU was seen doing nothing, in the last day"`
 	Lost      float64 `json:"lostGpuHours,omitempty" doc:"GPU-hours of attempts that failed or had to leave, since the last checkpoint that is known"`
+	Displaced float64 `json:"displacedGpuHours,omitempty" doc:"Of lostGpuHours those of attempts that had to leave for others, or with their node; the rest failed"`
 	Workloads int     `json:"workloads" doc:"That had GPUs in that time, or were submitted in it"`
 	Waits     int     `json:"waits" doc:"Of how many starts the waits are"`
 	MeanWait  float64 `json:"meanWaitSeconds" doc:"From the submission, or the return to the queue, until the start of an attempt in that time"`
@@ -84,6 +85,26 @@ type UsageReport struct {
 	Currency string      `json:"currency,omitempty"`
 	Items    []ReportRow `json:"items" nullable:"false" doc:"The most GPU-hours first"`
 	Total    ReportRow   `json:"total"`
+	Largest  []ReportRun `json:"largest" nullable:"false" doc:"The workloads that had most GPU-hours, at most 10"`
+	Waited   []WaitedFor `json:"waited" nullable:"false" doc:"For what workloads waited in queues in that time, the most hours first; what was counted every few seconds while the server ran, in the last 35 days"`
 	Missing  []string    `json:"missing,omitempty" doc:"What is not known, and why, a sentence each"`
 	Next     string      `json:"next"`
+}
+
+// ReportRun is one workload in a report.
+type ReportRun struct {
+	ID       string  `json:"id"`
+	Project  string  `json:"project"`
+	Name     string  `json:"name"`
+	User     string  `json:"user"`
+	Phase    string  `json:"phase" doc:"At present"`
+	GPUHours float64 `json:"gpuHours" doc:"GPU-hours that were charged in that time"`
+	Cost     float64 `json:"cost" doc:"Unit: the currency, at the prices that held"`
+	Lost     float64 `json:"lostGpuHours,omitempty" doc:"GPU-hours of its attempts that failed or had to leave, since the last checkpoint that is known"`
+}
+
+// WaitedFor is for how long workloads waited for one reason.
+type WaitedFor struct {
+	Reason string  `json:"reason" doc:"Token of the first of what kept them, as why says it; NotAsked: that was not looked at yet"`
+	Hours  float64 `json:"hours" doc:"Of all workloads together"`
 }

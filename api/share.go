@@ -5,6 +5,7 @@ type NewShare struct {
 	Project  string `json:"project,omitempty" doc:"Of the workload; needed where it is named by its name"`
 	Workload string `json:"workload" minLength:"1" doc:"Name or id of a workload of who asks"`
 	Chart    string `json:"chart,omitempty" doc:"Only the curve of this reported number; default: the state of the workload and all curves"`
+	Logs     bool   `json:"logs,omitempty" doc:"Also the last lines that its tasks have written; not with chart"`
 	Expires  string `json:"expires,omitempty" doc:"For how long the link is good, like 12h; 1h to 90d; default: 7d"`
 }
 
@@ -15,6 +16,7 @@ type Share struct {
 	Project  string `json:"project"`
 	Name     string `json:"name"`
 	Chart    string `json:"chart,omitempty" doc:"The one number that it shows"`
+	Logs     bool   `json:"logs,omitempty" doc:"Whether it shows the end of the output, too"`
 	By       string `json:"by" doc:"Who made it"`
 	Created  Time   `json:"created"`
 	Expires  Time   `json:"expires"`

@@ -155,12 +155,14 @@ func (s BudgetService) DeleteUserLimit(ctx context.Context, user string) error {
 type ReportOptions struct {
 	From, To time.Time // default: the last 30 days
 	By       []string  // department, project, pool, user, gpu-type; default project
+	Project  string    // or a department
+	User     string
 }
 
 // Report returns what was used, what it cost, and how long work waited.
 func (c *Client) Report(ctx context.Context, o ReportOptions) (*api.UsageReport, error) {
 	q := url.Values{}
-	for name, value := range map[string]string{"from": instant(o.From), "to": instant(o.To), "by": strings.Join(o.By, ",")} {
+	for name, value := range map[string]string{"from": instant(o.From), "to": instant(o.To), "by": strings.Join(o.By, ","), "project": o.Project, "user": o.User} {
 		if value != "" {
 			q.Set(name, value)
 		}

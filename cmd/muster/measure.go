@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/telemetry"
 	"github.com/musterhq/muster/internal/timeseries"
+	"github.com/musterhq/muster/internal/waited"
 )
 
 // saveEvery is how often the day of measurements is written to disk; a crash
@@ -105,6 +106,36 @@ func (c *curves) sweep(ctx context.Context) {
 	})
 	if err != nil && ctx.Err() == nil {
 		c.log.Warn("curves of workloads that are gone take room", "err", err)
+	}
+}
+
+// reasons are for what workloads have waited, which outlives the process.
+type reasons struct {
+	*waited.Ledger
+	log *slog.Logger
+}
+
+func openWaited(o cli.ServerOptions, log *slog.Logger) *reasons {
+	l := waited.New(filepath.Join(o.DataDir, "waited.json"))
+	if err := l.Load(); err != nil {
+		log.Warn("for what workloads have waited is counted anew", "err", err)
+	}
+	return &reasons{l, log}
+}
+
+// run writes it now and then until ctx is done, and once more then.
+func (r *reasons) run(ctx context.Context) {
+	tick := time.NewTicker(saveEvery)
+	defer tick.Stop()
+	for done := false; !done; {
+		select {
+		case <-ctx.Done():
+			done = true
+		case <-tick.C:
+		}
+		if err := r.Save(); err != nil {
+			r.log.Warn("for what workloads have waited lately may be lost with this process", "err", err)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/inspect"
 	"github.com/musterhq/muster/internal/cli/limits"
 	"github.com/musterhq/muster/internal/cli/logs"
+	"github.com/musterhq/muster/internal/cli/reports"
 	"github.com/musterhq/muster/internal/cli/review"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/cli/simulate"
@@ -67,7 +68,7 @@ func commands(hooks Hooks) []command {
 		{"run", "util utilization", admin.NewUtil},
 		{"run", "quota quotas", admin.NewQuota},
 		{"run", "usage", admin.NewUsage},
-		{"run", "report", admin.NewReport},
+		{"run", "report", reports.NewReport},
 		{"run", "budget budgets", admin.NewBudget},
 		{"run", "price prices", admin.NewPrice},
 		{"run", "user-limit user-limits", limits.NewUserLimit},

@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/submission"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/timeseries"
+	"github.com/musterhq/muster/internal/waited"
 )
 
 // batchMax is how many commands one commit takes at most; it bounds how long a
@@ -74,6 +75,8 @@ type Options struct {
 	// SampleEvery is how often that is done; 0: every 10 s.
 	Series      *timeseries.Store
 	SampleEvery time.Duration
+	// Waited is told for what workloads wait; nil: one of its own, in memory.
+	Waited *waited.Ledger
 	// Former are the outputs of tasks whose backends are no more.
 	Former []backend.Output
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/timeseries"
+	"github.com/musterhq/muster/internal/waited"
 )
 
 // What is measured; the last word is the unit.
@@ -64,6 +65,7 @@ const projectsMost = 200
 type samples struct {
 	every  time.Duration
 	series *timeseries.Store
+	waited *waited.Ledger
 	mu     sync.Mutex
 	// missing is what a backend says that it cannot look at, by backend.
 	missing map[string][]string
@@ -71,15 +73,21 @@ type samples struct {
 }
 
 func newSamples(d Options) *samples {
-	s := &samples{every: d.SampleEvery, series: d.Series, missing: map[string][]string{}}
+	s := &samples{every: d.SampleEvery, series: d.Series, waited: d.Waited, missing: map[string][]string{}}
 	if s.every <= 0 {
 		s.every = sampleEvery
 	}
 	if s.series == nil {
 		s.series = timeseries.New(timeseries.Options{Step: s.every})
 	}
+	if s.waited == nil {
+		s.waited = waited.New("")
+	}
 	return s
 }
+
+// Waited is for how long workloads have waited, by what for.
+func (c *Control) Waited() *waited.Ledger { return c.samples.waited }
 
 // Series is what has been measured in the last day, see SeriesOfTask.
 func (c *Control) Series() *timeseries.Store { return c.samples.series }
@@ -178,8 +186,14 @@ func (c *Control) beat(ctx context.Context) {
 	for {
 		if n, err := Do(ctx, c, report.TakeCensus()); err == nil {
 			c.samples.count(n)
-			if m, counts := c.engine.D.Meter.(report.Counter); counts && !last.IsZero() {
-				m.Counted(n, min(max(n.At.Sub(last), 0), spanMost*c.samples.every)) // this process may have stood still
+			if !last.IsZero() {
+				span := min(max(n.At.Sub(last), 0), spanMost*c.samples.every) // this process may have stood still
+				if m, counts := c.engine.D.Meter.(report.Counter); counts {
+					m.Counted(n, span)
+				}
+				for _, u := range n.Unadmitted {
+					c.samples.waited.Add(waited.Key{Project: string(u.Project), User: u.User, Reason: u.Reason}, u.Count, span, n.At)
+				}
 			}
 			last = n.At
 		}

@@ -118,8 +118,12 @@ func TestWhatIsUsedIsMeasured(t *testing.T) {
 	m.mu.Unlock()
 	n := c.Census()
 	if n == nil || len(n.Holdings) != 2 || n.Projects[0].States[lifecycle.Running] != 1 || n.Projects[0].Waiting != 2 || len(n.Nodes) != 1 ||
-		!slices.Equal(n.Unadmitted, []report.Unadmitted{{Project: "default", Reason: "WaitingForCapacity", Count: 2}}) {
+		!slices.Equal(n.Unadmitted, []report.Unadmitted{{Project: "default", User: "u", Reason: "WaitingForCapacity", Count: 2}}) {
 		t.Errorf("census %+v", n)
+	}
+	hours, since := c.Waited().Hours(time.Now().Add(-time.Hour), time.Now().Add(time.Hour), func(project, user string) bool { return project == "default" && user == "u" })
+	if hours["WaitingForCapacity"] <= 0 || since.IsZero() {
+		t.Errorf("what waited is %v since %v", hours, since)
 	}
 }
 

@@ -47,7 +47,7 @@ var assets = sync.OnceValues(func() (map[string]asset, string) {
 })
 
 // mediaTypes are the types of files that a machine may not know.
-var mediaTypes = map[string]string{".woff2": "font/woff2", ".svg": "image/svg+xml", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
+var mediaTypes = map[string]string{".woff2": "font/woff2", ".svg": "image/svg+xml", ".webmanifest": "application/manifest+json", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".txt": "text/plain; charset=utf-8"}
 
 // dist yields every file of the pages in the order of their names.
 func dist() func(yield func(string, []byte) bool) {

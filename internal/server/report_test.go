@@ -71,3 +71,37 @@ func TestReportTellsCostWaitsAndEnds(t *testing.T) {
 		t.Errorf("who has not seen the last prices is answered %s", resp.Status)
 	}
 }
+
+// What waited is told by what for; a report is of a project or a person, where that is asked.
+func TestReportTellsWhatWasWaitedForAndOfWhom(t *testing.T) {
+	w := newWorldOf(t, fakebackend.Node("node-1", 8000, 8<<30, 1, "Fake A100"))
+	w.ok("PUT", "/v1/departments/lab", `{}`, http.StatusOK, nil)
+	w.ok("PUT", "/v1/projects/vision", `{"parent":"lab"}`, http.StatusOK, nil)
+	w.submit(`{"name":"holder","project":"vision","command":["fake","run=forever"],"resources":{"gpu":1,"cpu":1}}`)
+	w.submit(`{"name":"waits","command":["fake"],"resources":{"gpu":1,"cpu":1}}`)
+	var r api.UsageReport
+	await(t, "what waits to be counted", func() bool {
+		w.ok("GET", "/v1/report", "", http.StatusOK, &r)
+		return len(r.Waited) > 0 && r.Waited[0].Reason == "WaitingForCapacity" && r.Waited[0].Hours > 0 && len(r.Largest) == 1
+	})
+	if x := r.Largest[0]; x.Name != "holder" || x.Project != "vision" || x.Phase != "Running" || x.GPUHours <= 0 || math.Abs(x.GPUHours-r.Total.GPUHours) > 1e-9 {
+		t.Errorf("what ran most is %+v, of %v GPU-hours", x, r.Total.GPUHours)
+	}
+	if !strings.Contains(strings.Join(r.Missing, " "), "is known since") {
+		t.Errorf("of 30 days of which seconds are known it says %q", r.Missing)
+	}
+	user := r.Largest[0].User
+	for query, want := range map[string][2]int{"project=vision": {1, 0}, "project=lab": {1, 0}, "project=default": {0, 1}, "user=" + user: {1, 1}, "user=nobody": {0, 0}} {
+		var of api.UsageReport
+		w.ok("GET", "/v1/report?"+query, "", http.StatusOK, &of)
+		if len(of.Largest) != want[0] || len(of.Waited) != want[1] || of.Total.Workloads != max(want[0]+want[1], 0) {
+			t.Errorf("%s: %d ran, %d reasons, %d workloads, not %v", query, len(of.Largest), len(of.Waited), of.Total.Workloads, want)
+		}
+	}
+	// Who has to leave for somebody has not failed.
+	w.ok("POST", "/v1/projects/vision/workloads/holder:preempt", `{}`, http.StatusOK, nil)
+	await(t, "what had to leave to be told", func() bool {
+		w.ok("GET", "/v1/report?project=vision", "", http.StatusOK, &r)
+		return r.Total.Displaced > 0 && r.Total.Displaced == r.Total.Lost && r.Largest[0].Lost > 0
+	})
+}

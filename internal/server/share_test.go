@@ -133,3 +133,25 @@ func TestLinksAreBounded(t *testing.T) {
 		t.Errorf("after a hundred: %s", last.Status)
 	}
 }
+
+// The end of the output is shown where whoever shares has chosen so, as text.
+func TestALinkShowsTheOutputIfThatWasChosen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.submit(`{"name":"moons","command":["fake","run=forever","log=\u001b[31mred <b>&"],"resources":{"gpu":1,"cpu":1}}`)
+	w.await("moons", "Running")
+	var with, without api.Share
+	w.ok("POST", shares, `{"project":"default","workload":"moons","logs":true}`, 201, &with)
+	w.ok("POST", shares, `{"project":"default","workload":"moons"}`, 201, &without)
+	await(t, "the output to be shown", func() bool {
+		_, text := w.open(with.Path)
+		return strings.Contains(text, "red &lt;b&gt;&amp;") && !strings.Contains(text, "\x1b") && !strings.Contains(text, "[31m")
+	})
+	if _, text := w.open(without.Path); strings.Contains(text, "red &lt;") || strings.Contains(text, "<pre") {
+		t.Errorf("a link without the output shows %s", text)
+	}
+	if !with.Logs || without.Logs {
+		t.Errorf("%+v, %+v", with, without)
+	}
+	w.refused("POST", shares, `{"project":"default","workload":"moons","logs":true,"chart":"loss"}`, http.StatusUnprocessableEntity, "invalid")
+}

@@ -24,6 +24,7 @@ type Link struct {
 	Hash     string          `json:"hash"` // SHA-256 of the token, hex
 	Workload core.WorkloadID `json:"workload"`
 	Chart    string          `json:"chart,omitempty"`
+	Logs     bool            `json:"logs,omitempty"`
 	By       string          `json:"by"`
 	Created  time.Time       `json:"created"`
 	Expires  time.Time       `json:"expires"`

@@ -20,7 +20,7 @@ func build(web string, args []string) error {
 	}
 	files := map[string][]byte{}
 	// Before the page there is the theme, which must not wait for the rest.
-	for _, r := range []api.BuildResult{bundle(web, out, "app.tsx", api.FormatESModule), bundle(web, out, "theme.ts", api.FormatIIFE)} {
+	for _, r := range []api.BuildResult{bundle(web, out, "app.tsx", api.FormatESModule), bundle(web, out, "theme.ts", api.FormatIIFE), bundle(web, out, "worker.ts", api.FormatIIFE)} {
 		if len(r.Errors) > 0 {
 			return fmt.Errorf("%s", strings.Join(api.FormatMessages(r.Errors, api.FormatMessagesOptions{Kind: api.ErrorMessage}), ""))
 		}
@@ -31,7 +31,7 @@ func build(web string, args []string) error {
 			files[filepath.Base(f.Path)] = f.Contents
 		}
 	}
-	for _, name := range []string{"index.html", "icon.svg"} {
+	for _, name := range []string{"index.html", "icon.svg", "app.webmanifest"} {
 		if files[name], err = os.ReadFile(filepath.Join(web, "src", name)); err != nil {
 			return err
 		}

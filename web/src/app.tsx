@@ -5,6 +5,7 @@ import { onExpired } from './api/client'
 import { lazy } from './lib/lazy'
 import { go, href, place } from './lib/router'
 import { learnRights } from './live/may'
+import { tell, work } from './live/app'
 import { start } from './live/store'
 import { Shell } from './shell/shell'
 
@@ -26,6 +27,8 @@ effect(() => {
 
 if (place.value.path !== 'login') {
   start()
+  tell()
+  work()
   void learnRights()
 }
 render(<App />, document.getElementById('app')!)

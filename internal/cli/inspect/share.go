@@ -28,12 +28,13 @@ func NewShare(s *session.Session) *cobra.Command {
 		Use:   "share [WORKLOAD]",
 		Short: "A link that shows a workload of yours without an account",
 		Long: `Makes a link that shows the state of a workload and the numbers that it reports,
-or one curve, to whoever has the link: no logs, commands, environment, or names
-of others. It expires, can be revoked, and every opening is in the audit log.
+or one curve, to whoever has the link: no commands, environment, or names of others,
+and the end of its output only with --logs. It expires, can be revoked, and every opening is in the audit log.
 
 The server has to allow it: muster server --share-links.`,
 		Example: `  muster share train-moons
   muster share train-moons --chart loss --expires 30d
+  muster share train-moons --logs
   muster share --list
   muster share --revoke 3f9a62d1c07b4e58`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,10 +50,12 @@ The server has to allow it: muster server --share-links.`,
 	o.table.Register(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.ask.Chart, "chart", "", "show only the curve of this reported number")
+	f.BoolVar(&o.ask.Logs, "logs", false, "show the end of its output, too")
 	f.StringVar(&o.ask.Expires, "expires", "", "for how long it is good, 1h to 90d; by default 7d")
 	f.BoolVar(&o.list, "list", false, "list the links that are good")
 	f.StringVar(&o.revoke, "revoke", "", "revoke the link with this ID")
 	cmd.MarkFlagsMutuallyExclusive("list", "revoke")
+	cmd.MarkFlagsMutuallyExclusive("chart", "logs")
 	return cmd
 }
 
@@ -98,6 +101,14 @@ func share(ctx context.Context, s *session.Session, o *shareOptions, name string
 	return nil
 }
 
+// shows is what a link shows, in a word.
+func shows(x api.Share) string {
+	if x.Logs {
+		return "all, output"
+	}
+	return cmp.Or(x.Chart, "all")
+}
+
 func listShares(ctx context.Context, s *session.Session, t session.TableFlags, c *client.Client, id string) error {
 	all, err := c.Shares(ctx, id)
 	if err != nil {
@@ -107,7 +118,7 @@ func listShares(ctx context.Context, s *session.Session, t session.TableFlags, c
 	return session.Print(s, t, session.Table[api.Share]{Items: all.Items, Name: func(x api.Share) string { return x.ID }, Body: all, Columns: []session.Column[api.Share]{
 		{Title: "ID", Cell: func(x api.Share) string { return x.ID }},
 		{Title: "WORKLOAD", Cell: func(x api.Share) string { return x.Project + "/" + x.Name }},
-		{Title: "SHOWS", Cell: func(x api.Share) string { return cmp.Or(x.Chart, "all") }},
+		{Title: "SHOWS", Cell: func(x api.Share) string { return shows(x) }},
 		{Title: "EXPIRES", Cell: func(x api.Share) string { return m.Instant(session.TimeOf(x.Expires)) }},
 		{Title: "OPENED", Cell: func(x api.Share) string { return strconv.Itoa(x.Opened) }},
 	}})

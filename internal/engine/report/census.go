@@ -53,9 +53,10 @@ type Holding struct {
 	Use      Use
 }
 
-// Unadmitted is how many workloads of a project wait for one reason.
+// Unadmitted is how many workloads that somebody has in a project wait for one reason.
 type Unadmitted struct {
 	Project core.ProjectID
+	User    string
 	Reason  string // the first of what keeps them, as muster why says it
 	Count   int
 }
@@ -159,14 +160,14 @@ func unadmitted(tx *draft.Tx, n *Census, waits []*core.Workload) error {
 	tx.State.Waits = known
 	counts := map[Unadmitted]int{}
 	for _, w := range waits {
-		counts[Unadmitted{Project: w.Project, Reason: known[w.ID].Reason}]++
+		counts[Unadmitted{Project: w.Project, User: w.User, Reason: known[w.ID].Reason}]++
 	}
 	for k, c := range counts {
 		k.Count = c
 		n.Unadmitted = append(n.Unadmitted, k)
 	}
 	slices.SortFunc(n.Unadmitted, func(a, b Unadmitted) int {
-		return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.Reason, b.Reason))
+		return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.User, b.User), cmp.Compare(a.Reason, b.Reason))
 	})
 	return nil
 }

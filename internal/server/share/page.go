@@ -27,7 +27,8 @@ main{max-width:1000px;margin:0 auto;padding:28px 18px 48px}h1{font-size:24px;mar
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr));gap:14px;margin-top:22px}
 figure{margin:0;padding:14px 16px;border:1px solid var(--line);border-radius:10px;background:var(--surface)}
 figure svg{display:block;width:100%;height:auto;margin-top:8px}polyline{fill:none;stroke:var(--accent);stroke-width:2;stroke-linejoin:round;vector-effect:non-scaling-stroke}
-svg line{stroke:var(--line)}svg text{fill:var(--muted);font-size:12px}figcaption{display:flex;justify-content:space-between;gap:12px}figcaption b{font-variant-numeric:tabular-nums}`
+svg line{stroke:var(--line)}svg text{fill:var(--muted);font-size:12px}figcaption{display:flex;justify-content:space-between;gap:12px}figcaption b{font-variant-numeric:tabular-nums}
+.log{margin-top:14px}pre{margin:8px 0 0;max-height:60vh;overflow:auto;font:12px/1.5 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}`
 
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
@@ -38,14 +39,14 @@ var policy = func() string {
 type words struct {
 	lang                                                     string
 	since, progress, of, step, last, least, most, none, foot string
-	gone, often, later                                       string
+	gone, often, later, output                               string
 }
 
 var languages = []words{
 	{"en", "since", "Progress", "of", "Step", "last", "lowest", "highest", "It has reported no numbers yet.", "Shared with Muster by %s. This link shows nothing else, and expires on %s. As of %s.",
-		"This link shows nothing: it has expired, was revoked, or never was.", "Too many requests. Try again in a minute.", "This cannot be shown right now. Try again later."},
+		"This link shows nothing: it has expired, was revoked, or never was.", "Too many requests. Try again in a minute.", "This cannot be shown right now. Try again later.", "Latest output"},
 	{"de", "seit", "Fortschritt", "von", "Schritt", "zuletzt", "niedrigster", "höchster", "Noch wurden keine Zahlen gemeldet.", "Mit Muster geteilt von %s. Dieser Link zeigt sonst nichts und läuft am %s ab. Stand: %s.",
-		"Dieser Link zeigt nichts: Er ist abgelaufen, wurde widerrufen oder es gab ihn nie.", "Zu viele Anfragen. Versuchen Sie es in einer Minute wieder.", "Das kann gerade nicht gezeigt werden. Versuchen Sie es später wieder."},
+		"Dieser Link zeigt nichts: Er ist abgelaufen, wurde widerrufen oder es gab ihn nie.", "Zu viele Anfragen. Versuchen Sie es in einer Minute wieder.", "Das kann gerade nicht gezeigt werden. Versuchen Sie es später wieder.", "Letzte Ausgabe"},
 }
 
 // wordsFor are those of the first language that a browser wants and there is.
@@ -77,8 +78,9 @@ func plain(w http.ResponseWriter, status int, say *words, text string) {
 
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" }
 
-// page shows a workload, or one curve of it.
-func page(say *words, w *core.Workload, l *sharelink.Link, list []reported.Curve, now time.Time) string {
+// page shows a workload, or one curve of it, and the end of its output where its link
+// does.
+func page(say *words, w *core.Workload, l *sharelink.Link, list []reported.Curve, output string, now time.Time) string {
 	var b strings.Builder
 	title := w.Name
 	if l.Chart != "" {
@@ -103,7 +105,7 @@ func page(say *words, w *core.Workload, l *sharelink.Link, list []reported.Curve
 	for i := range shown {
 		draw(&b, say, &shown[i])
 	}
-	b.WriteString(`</div><footer>`)
+	b.WriteString(`</div>` + shownLog(say, output) + `<footer>`)
 	b.WriteString(html.EscapeString(fmt.Sprintf(say.foot, l.By, instant(l.Expires), instant(now))))
 	b.WriteString(`</footer>` + tail)
 	return b.String()

@@ -48,7 +48,7 @@ func Register(r *reader.Reader, a huma.API, mux *access.Mux, g *access.Guard, cu
 	tags := []string{"workloads"}
 	huma.Register(a, huma.Operation{
 		OperationID: "create-share", Method: http.MethodPost, Path: "/v1/shares", Summary: "Make a link that shows a workload of yours without an account", Tags: tags, DefaultStatus: http.StatusCreated,
-		Description: "Its state and the numbers that it reports, or one of them: no logs, commands, environment, nor names of others.",
+		Description: "Its state and the numbers that it reports, or one of them, and with logs the end of its output: no commands, environment, nor names of others.",
 	}, s.create)
 	huma.Register(a, huma.Operation{
 		OperationID: "list-shares", Method: http.MethodGet, Path: "/v1/shares", Summary: "The links that you have made and that are good; the owner of the server sees all", Tags: tags,
@@ -62,7 +62,7 @@ func Register(r *reader.Reader, a huma.API, mux *access.Mux, g *access.Guard, cu
 type shareOutput struct{ Body api.Share }
 
 func apiOf(l *sharelink.Link, w *core.Workload) api.Share {
-	return api.Share{ID: l.ID(), Workload: string(w.ID), Project: string(w.Project), Name: w.Name, Chart: l.Chart, By: l.By, Created: api.Time(l.Created), Expires: api.Time(l.Expires), Opened: l.Opened}
+	return api.Share{ID: l.ID(), Workload: string(w.ID), Project: string(w.Project), Name: w.Name, Chart: l.Chart, Logs: l.Logs, By: l.By, Created: api.Time(l.Created), Expires: api.Time(l.Expires), Opened: l.Opened}
 }
 
 // off refuses where no links are made.
@@ -95,8 +95,11 @@ func (s *routes) create(ctx context.Context, in *struct{ Body api.NewShare }) (*
 	if len(in.Body.Chart) > 200 {
 		return nil, problem.BadValue("chart", in.Body.Chart, "is longer than 200 characters", "write the name of a number that the workload reports")
 	}
+	if in.Body.Logs && in.Body.Chart != "" {
+		return nil, problem.BadValue("logs", "true", "does not go with chart: a link to one curve shows that alone", "leave chart out, or make two links")
+	}
 	now := s.Clock()
-	l, token, err := s.links.Add(sharelink.Link{Workload: w.ID, Chart: in.Body.Chart, By: access.User(ctx), Created: now.UTC(), Expires: now.Add(last).UTC()}, now)
+	l, token, err := s.links.Add(sharelink.Link{Workload: w.ID, Chart: in.Body.Chart, Logs: in.Body.Logs, By: access.User(ctx), Created: now.UTC(), Expires: now.Add(last).UTC()}, now)
 	if errors.Is(err, sharelink.ErrFull) {
 		return nil, problem.New(http.StatusConflict, "refused", "there are "+strconv.Itoa(sharelink.Most)+" links that show workloads, and no more are made", "revoke some that nobody needs: muster share --revoke ID")
 	}
@@ -151,7 +154,11 @@ func (s *routes) revoke(ctx context.Context, in *struct {
 }
 
 func object(w *core.Workload, l *sharelink.Link) string {
-	return strings.TrimSpace(string(w.Project) + "/" + w.Name + " " + l.ID() + " " + l.Chart)
+	what := l.Chart
+	if l.Logs {
+		what = "logs"
+	}
+	return strings.TrimSpace(string(w.Project) + "/" + w.Name + " " + l.ID() + " " + what)
 }
 
 // show is what a link opens.
@@ -199,7 +206,11 @@ func (s *routes) show(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		s.Log.Warn("curves cannot be read", "workload", run.ID, "err", err)
 	}
-	_, _ = w.Write([]byte(page(say, run, &l, list, now))) // the browser may have gone
+	output := ""
+	if l.Logs {
+		output = s.output(r.Context(), run)
+	}
+	_, _ = w.Write([]byte(page(say, run, &l, list, output, now))) // the browser may have gone
 }
 
 // chartsMost is how many curves one page has.

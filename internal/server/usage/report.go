@@ -3,7 +3,9 @@ package usage
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -26,6 +28,9 @@ import (
 // reportWorkloads bounds how many workloads are looked at for one report.
 const reportWorkloads = 50_000
 
+// largestMost is how many workloads a report names.
+const largestMost = 10
+
 // reportBy are what a report can be told apart by.
 var reportBy = []string{"department", "project", "pool", "user", "gpu-type"}
 
@@ -33,6 +38,9 @@ type reportInput struct {
 	From time.Time `query:"from" doc:"Default: 30 days ago"`
 	To   time.Time `query:"to" doc:"Default: now"`
 	By   []string  `query:"by" default:"project" doc:"department, project, pool, user, gpu-type; several by comma"`
+	// Of whom.
+	Project string `query:"project" doc:"Only what is of this project, or of the projects of this department"`
+	User    string `query:"user" doc:"Only what is of this user"`
 }
 
 type reportOutput struct{ Body api.UsageReport }
@@ -51,7 +59,11 @@ func reportRoute(s *routes) {
 				return nil, problem.Of(s.Log, err)
 			}
 		}
-		return &reportOutput{r.answer()}, nil
+		out, err := r.answer(ctx)
+		if err != nil {
+			return nil, problem.Of(s.Log, err)
+		}
+		return &reportOutput{out}, nil
 	})
 }
 
@@ -66,9 +78,11 @@ type reporting struct {
 	waste    *waste
 	rows     map[reportKey]*reportRow
 	total    *reportRow
+	runs     map[core.WorkloadID]*api.ReportRun
 	places   map[core.WorkloadID][]place // where each workload had GPUs
 	known    map[core.WorkloadID]bool    // whose waits and ends are counted
 	cut      bool
+	missing  []string // further sentences about what is not known
 }
 
 // place is of which pool and type GPUs were.
@@ -87,7 +101,7 @@ func newReporting(ctx context.Context, s *routes, in *reportInput) (*reporting, 
 	now := s.Clock()
 	r := &reporting{
 		s: s, from: in.From, to: in.To, by: in.By, waste: s.newWaste(now), rows: map[reportKey]*reportRow{}, total: newRow(),
-		places: map[core.WorkloadID][]place{}, known: map[core.WorkloadID]bool{}, parents: map[core.ProjectID]core.ProjectID{},
+		places: map[core.WorkloadID][]place{}, known: map[core.WorkloadID]bool{}, runs: map[core.WorkloadID]*api.ReportRun{}, parents: map[core.ProjectID]core.ProjectID{},
 	}
 	if r.to.IsZero() || r.to.After(now) {
 		r.to = now
@@ -117,6 +131,9 @@ func newReporting(ctx context.Context, s *routes, in *reportInput) (*reporting, 
 	}
 	sight := access.SightOf(ctx)
 	r.may = func(p core.ProjectID, user string) bool {
+		if in.User != "" && in.User != user || in.Project != "" && in.Project != string(p) && in.Project != string(r.parents[p]) {
+			return false
+		}
 		return sight.Every || access.Allowed(ctx, rbac.Read, rbac.Dashboards, p, user) && (user == access.User(ctx) || sight.Projects(p))
 	}
 	return r, nil
@@ -168,6 +185,8 @@ func (r *reporting) uses(ctx context.Context) error {
 			x.Cost += cost
 			x.of[u.Workload] = struct{}{}
 		}
+		run := r.run(u)
+		run.GPUHours, run.Cost = run.GPUHours+u.GPUSeconds/3600, run.Cost+cost
 		r.waste.note(u)
 		return true
 	})
@@ -176,10 +195,64 @@ func (r *reporting) uses(ctx context.Context) error {
 	}
 	return r.waste.sum(ctx, func(u core.Use, idle, lost float64) {
 		sort := budget.SortOf(u.Pool, u.Product)
+		displaced := 0.0
+		if r.waste.left(u) {
+			displaced = lost
+		}
+		r.run(u).Lost += lost / 3600
 		for _, x := range []*reportRow{r.row(u.Project, u.User, place{sort.Pool, sort.Product}), r.total} {
-			x.Idle, x.Lost = x.Idle+idle/3600, x.Lost+lost/3600
+			x.Idle, x.Lost, x.Displaced = x.Idle+idle/3600, x.Lost+lost/3600, x.Displaced+displaced/3600
 		}
 	})
+}
+
+// run is what is told of the workload of a use.
+func (r *reporting) run(u core.Use) *api.ReportRun {
+	x := r.runs[u.Workload]
+	if x == nil {
+		x = &api.ReportRun{ID: string(u.Workload), Project: string(u.Project), User: u.User}
+		r.runs[u.Workload] = x
+	}
+	return x
+}
+
+// largest are the workloads that had most.
+func (r *reporting) largest(ctx context.Context) ([]api.ReportRun, error) {
+	all := slices.SortedFunc(maps.Values(r.runs), func(a, b *api.ReportRun) int {
+		return cmp.Or(cmp.Compare(b.GPUHours, a.GPUHours), strings.Compare(a.ID, b.ID))
+	})
+	out := []api.ReportRun{}
+	for _, x := range all[:min(len(all), largestMost)] {
+		w, err := r.s.Store.Workload(ctx, core.WorkloadID(x.ID))
+		if errors.Is(err, store.ErrNotFound) { // its name is gone with it
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		x.Name, x.Phase = w.Name, string(w.Phase)
+		out = append(out, *x)
+	}
+	return out, nil
+}
+
+// waited are the reasons for which workloads waited.
+func (r *reporting) waited() []api.WaitedFor {
+	hours, since := r.s.Control.Waited().Hours(r.from, r.to, func(project, user string) bool { return r.may(core.ProjectID(project), user) })
+	out := []api.WaitedFor{}
+	for reason, h := range hours {
+		out = append(out, api.WaitedFor{Reason: reason, Hours: h})
+	}
+	slices.SortFunc(out, func(a, b api.WaitedFor) int {
+		return cmp.Or(cmp.Compare(b.Hours, a.Hours), strings.Compare(a.Reason, b.Reason))
+	})
+	switch {
+	case since.IsZero():
+		r.missing = append(r.missing, "for what workloads waited has not been counted yet")
+	case since.After(r.from):
+		r.missing = append(r.missing, "for what workloads waited is known since "+since.Format(time.RFC3339)+" only")
+	}
+	return out
 }
 
 // submitted counts the workloads that were made in that time.
@@ -255,8 +328,13 @@ func (r *reporting) count(w *core.Workload) {
 }
 
 // answer is the report.
-func (r *reporting) answer() api.UsageReport {
-	out := api.UsageReport{From: api.Time(r.from), To: api.Time(r.to), By: r.by, Currency: r.rates.Currency, Items: []api.ReportRow{}, Total: r.total.done(), Missing: r.waste.missing()}
+func (r *reporting) answer(ctx context.Context) (api.UsageReport, error) {
+	largest, err := r.largest(ctx)
+	if err != nil {
+		return api.UsageReport{}, err
+	}
+	out := api.UsageReport{From: api.Time(r.from), To: api.Time(r.to), By: r.by, Currency: r.rates.Currency, Items: []api.ReportRow{}, Total: r.total.done(), Largest: largest, Waited: r.waited()}
+	out.Missing = append(r.waste.missing(), r.missing...)
 	if r.cut {
 		out.Missing = append(out.Missing, fmt.Sprintf("waits and ends are of the last %d workloads only; a shorter time tells all", len(r.known)))
 	}
@@ -266,7 +344,7 @@ func (r *reporting) answer() api.UsageReport {
 	slices.SortFunc(out.Items, func(a, b api.ReportRow) int {
 		return cmp.Or(cmp.Compare(b.GPUHours, a.GPUHours), strings.Compare(nameOf(a), nameOf(b)))
 	})
-	return out
+	return out, nil
 }
 
 func nameOf(x api.ReportRow) string {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/timeseries"
 )
@@ -114,6 +116,17 @@ func overlap(a, b, from, to time.Time) float64 {
 		b = to
 	}
 	return max(b.Sub(a).Seconds(), 0)
+}
+
+// left reports whether the attempt of a use had to leave its place for others, or with
+// its node, rather than that it failed.
+func (x *waste) left(u core.Use) bool {
+	w := x.workloads[u.Workload]
+	if w == nil || u.Attempt >= len(w.Attempts) {
+		return false
+	}
+	a := &w.Attempts[u.Attempt]
+	return a.Event == lifecycle.NodeLost || slices.Contains(lifecycle.Displacements(), a.Cause)
 }
 
 // lostOf is what of a use has to be spent again, in device-seconds.

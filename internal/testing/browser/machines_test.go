@@ -280,7 +280,7 @@ func TestANodeIsNotPlannedForOthers(t *testing.T) {
 
 // A thousand nodes with eight GPUs each are drawn at once, and stay smooth.
 func TestTheMapOfAThousandNodes(t *testing.T) {
-	nodes := make([]core.Node, 1000)
+	nodes := make([]core.Node, 1250)
 	for i := range nodes {
 		nodes[i] = fakebackend.Node(core.NodeID(fmt.Sprintf("node-%04d", i)), 96_000, 512<<30, 8, "NVIDIA H100 80GB")
 		nodes[i].Labels = map[string]string{"rack": fmt.Sprintf("r%02d", i/16)}
@@ -288,9 +288,25 @@ func TestTheMapOfAThousandNodes(t *testing.T) {
 	f := newFleet(t, nodes...)
 	f.submit("Running", doc{"name": "wide", "kind": "distributed", "workers": 200, "resources": doc{"gpu": 8, "cpu": 1}})
 	g := f.enter(1280, 800)
-	g.visit("map")
-	g.until(`document.querySelector('canvas')?.dataset.spots === '8000' && document.querySelector('.map-legend').innerText.includes('1600')`)
+	g.visit("workloads")
+	g.until(`document.querySelector('.nav .live').dataset.state === 'live'`)
+	var first float64 // in the page, from the click until a frame has the map in it
+	g.must(g.Eval(`(async () => {
+		const begun = performance.now()
+		document.querySelector('.nav a[href$="/map"]').click()
+		while (document.querySelector('canvas')?.dataset.spots !== '10000') await new Promise(requestAnimationFrame)
+		await new Promise(requestAnimationFrame)
+		return performance.now() - begun
+	})()`, &first))
+	t.Logf("%.0f ms until it is first drawn", first)
+	g.until(`document.querySelector('canvas')?.dataset.spots === '10000' && document.querySelector('.map-legend').innerText.includes('1600')`)
 	var ms float64
+	working := func() float64 {
+		v, err := g.Metric("TaskDuration")
+		g.must(err)
+		return v
+	}
+	before := working()
 	g.must(g.Eval(`(async () => {
 		const b = document.querySelector('.board'), c = b.querySelector('canvas').getBoundingClientRect(), frame = () => new Promise(requestAnimationFrame)
 		const begun = performance.now()
@@ -301,7 +317,7 @@ func TestTheMapOfAThousandNodes(t *testing.T) {
 		}
 		return (performance.now() - begun) / 40
 	})()`, &ms))
-	t.Logf("%.1f ms for each frame while it is scrolled and pointed at", ms)
+	t.Logf("%.1f ms for each frame while it is scrolled and pointed at, in %.1f ms of which the page works", ms, (working()-before)/40*1000)
 	g.must(g.Eval(`document.querySelector('.timeline input').stepUp(30), document.querySelector('.timeline input').dispatchEvent(new Event('input', {bubbles: true}))`, nil))
 	g.until(`document.querySelector('.timeline').dataset.when === 'ahead' && document.querySelector('.map-legend').innerText.includes('1600')`)
 	g.must(g.Eval(`(async () => {
@@ -320,5 +336,5 @@ func TestTheMapOfAThousandNodes(t *testing.T) {
 		t.Errorf("%d elements are in the document", most)
 	}
 	g.visit("nodes?sort=-free")
-	g.until(`document.querySelector('.page-sub').innerText.startsWith('1000 nodes')`)
+	g.until(`document.querySelector('.page-sub').innerText.startsWith('1250 nodes')`)
 }

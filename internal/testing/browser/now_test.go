@@ -52,7 +52,7 @@ func TestALogIsReadFromItsBeginning(t *testing.T) {
 // What was written stays where the page is read anew, and can be had back where
 // something was put in its place.
 func TestADraftIsNotLost(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, "--listen", "127.0.0.1:0")
 	g := w.enter(1280, 800)
 	g.visit("submit")
 	g.until(planned)
@@ -65,6 +65,14 @@ func TestADraftIsNotLost(t *testing.T) {
 	g.until(`!` + yamlText + `.includes('mine')`)
 	g.clickText(".toasts button", "Undo")
 	g.until(planned + ` && ` + yamlText + `.includes('echo more')`)
+	// The session ends while somebody writes: who signs in again goes on.
+	g.must(g.ForgetCookies())
+	g.rewrite("yaml", "name: mine\ncommand: echo later\n")
+	g.until(`location.pathname.endsWith('/ui/login') && document.activeElement.id === 'token'`)
+	g.write(read(t, w.dir+"/token"))
+	g.press("Enter")
+	g.until(`location.pathname.endsWith('/ui/submit')`)
+	g.until(planned + ` && ` + yamlText + `.includes('echo later')`)
 	g.clickText(".page-actions button", "Submit")
 	g.until(`document.querySelector('h1')?.innerText === 'mine'`)
 	g.visit("submit")

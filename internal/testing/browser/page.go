@@ -213,11 +213,16 @@ func (p *Page) Eval(js string, out any) error {
 var ErrNever = errors.New("it did not come true")
 
 // Until waits until a JavaScript expression is true.
-func (p *Page) Until(js string) error {
+func (p *Page) Until(js string) error { return p.until("!!("+js+")", js) }
+
+// UntilPromised waits until what a JavaScript expression promises is true.
+func (p *Page) UntilPromised(js string) error { return p.until("("+js+").then(Boolean)", js) }
+
+func (p *Page) until(ask, js string) error {
 	var last error
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(15 * time.Millisecond) {
 		var ok bool
-		if last = p.Eval("!!("+js+")", &ok); last == nil && ok {
+		if last = p.Eval(ask, &ok); last == nil && ok {
 			return nil
 		}
 	}
@@ -352,6 +357,11 @@ func (p *Page) Screenshot(file string) error {
 
 // ForgetCookies logs the page out, as time does.
 func (p *Page) ForgetCookies() error { return p.ask("Network.clearBrowserCookies", nil, nil) }
+
+// Grant lets pages of an origin do what they would have to ask a person for.
+func (p *Page) Grant(permission, origin string) error {
+	return (&Page{b: p.b}).ask("Browser.grantPermissions", map[string]any{"permissions": []string{permission}, "origin": origin, "browserContextId": p.context}, nil)
+}
 
 // Metric is one of the browser's own figures of the page, such as TaskDuration
 // (seconds of work) or JSHeapUsedSize (bytes).

@@ -34,4 +34,7 @@ func TestSchedulesAreRunAndSuspended(t *testing.T) {
 	}
 	g.clickText("tbody button", "Resume")
 	g.until(`!` + scheduleRows + `.includes('Suspended')`)
+	g.until(`[...document.querySelectorAll('.toast')].pop()?.innerText.includes('esumed')`)
+	g.clickText(".toast button", "Undo")
+	g.until(scheduleRows + `.includes('Suspended')`)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,11 +115,11 @@ func lookAt(t *testing.T, enter func(width, height int) *page, all []screen) {
 			t.Fatal(err)
 		}
 	}
-	only := os.Getenv("MUSTER_UI_SCREEN")
+	only := strings.Split(os.Getenv("MUSTER_UI_SCREEN"), ",") // parts of names
 	for _, size := range []struct{ width, height int }{{1280, 800}, {380, 800}} {
 		g := enter(size.width, size.height)
 		for _, s := range all {
-			if !strings.Contains(s.name, only) {
+			if !slices.ContainsFunc(only, func(part string) bool { return strings.Contains(s.name, part) }) {
 				continue
 			}
 			look := func(scheme string, see func(v *page)) {
@@ -141,6 +142,9 @@ func lookAt(t *testing.T, enter func(width, height int) *page, all []screen) {
 				}
 				v.accessible(string(axe), everyRule)
 				v.laidOut("as it is opened")
+				if slices.Contains(keptLayouts, s.name) {
+					v.keepsLayout(fmt.Sprintf("%s-%d", s.name, size.width))
+				}
 			})
 			look("dark", func(v *page) {
 				v.until(`!document.querySelector('[data-stale]')`) // what is asked anew meanwhile is paler

@@ -14,7 +14,7 @@ import (
 func TestALinkIsMadeOpenedAndRevoked(t *testing.T) {
 	w := newWorld(t, "--share-links")
 	told := filepath.Join(t.TempDir(), "told")
-	w.submit(fmt.Sprintf(`{name: gpt, resources: {cpu: 0.05}, command: `+"%q"+`}`, fmt.Sprintf(handing, told)+"sleep 1000"))
+	w.submit(fmt.Sprintf(`{name: gpt, resources: {cpu: 0.05}, command: `+"%q"+`}`, fmt.Sprintf(handing, told)+"echo told by the task; sleep 1000"))
 	w.muster("wait", "gpt", "--for", "Running")
 	h, total := tellerOf(t, told), int64(10)
 	for i := range int64(3) {
@@ -26,6 +26,7 @@ func TestALinkIsMadeOpenedAndRevoked(t *testing.T) {
 	g.click(`button[aria-label="More"]`)
 	g.clickText("button", "Share…")
 	g.until(`document.querySelector('dialog select')`)
+	g.clickText("dialog label", "Also show the end of its output")
 	g.clickText("dialog button", "Create link")
 	g.until(`document.querySelector('.share-link')?.value.includes('/share/')`)
 	var link string
@@ -34,6 +35,7 @@ func TestALinkIsMadeOpenedAndRevoked(t *testing.T) {
 	s.must(s.Open(link))
 	s.until(`document.querySelector('h1').innerText === 'gpt' && document.querySelectorAll('polyline').length === 2 && document.querySelector('.bar')`)
 	s.until(`getComputedStyle(document.querySelector('figure')).borderRadius === '10px' && document.scripts.length === 0 && document.documentElement.scrollWidth <= innerWidth`)
+	s.until(`document.querySelector('.log pre').innerText.includes('told by the task')`)
 	if out := w.muster("share", "--list"); !strings.Contains(out, "default/gpt") {
 		t.Error(out)
 	}

@@ -129,6 +129,14 @@ func TestAnSbatchScriptIsPasted(t *testing.T) {
 	g.paste("paste", "#!/bin/bash\n#SBATCH --gres=tpu:x:y:z\n#SBATCH --nodes=zero\nsrun x\n")
 	g.shows("Could not convert the pasted text")
 	g.until(yamlText + `.includes('namePrefix: ddp')`)
+	// The text stays, with the line marked, also when the page is read anew; mended, it is taken.
+	const marked = `document.querySelector('#refused')?.value.includes('--nodes=zero') && document.querySelectorAll('.notes .editor-numbers [data-bad]').length > 0`
+	g.until(marked)
+	g.must(g.Call("Page.reload", map[string]any{}))
+	g.until(planned + " && " + marked)
+	g.rewrite("refused", "#!/bin/bash\n#SBATCH --job-name=mended\n#SBATCH --nodes=2\nsrun x\n")
+	g.clickText(".notes button", "Convert again")
+	g.until(yamlText + `.includes('mended') && !document.querySelector('#refused')`)
 	// A file with several makes several.
 	g.paste("paste", "apiVersion: v1\nkind: Pod\nmetadata: {name: one}\nspec: {restartPolicy: Never, containers: [{name: a, image: busybox, command: [\"true\"]}]}\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: {restartPolicy: Never, containers: [{name: a, image: busybox, command: [\"true\"]}]}\n")
 	g.shows("Converted the pasted text from Kubernetes")

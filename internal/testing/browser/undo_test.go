@@ -3,6 +3,8 @@ package browser_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/testing/browser"
 )
 
 // What waits for an approval is approved and rejected where that is said: on its page,
@@ -86,4 +88,36 @@ func TestWhatCanBeUndoneIs(t *testing.T) {
 	g.until(`[...document.querySelectorAll('button')].some(b => b.innerText === 'Uncordon')`)
 	undo()
 	g.until(`[...document.querySelectorAll('button')].some(b => b.innerText === 'Cordon')`)
+}
+
+// Of several checks that wait for a person the one that is meant is named.
+func TestApprovingOneOfSeveralChecks(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{name: both, command: "sleep 1000", resources: {cpu: 0.1}, checks: [{name: legal, type: approval}, {name: safety, type: approval}]}`)
+	g := w.enter(1280, 800)
+	g.visit("workloads/default/both")
+	g.clickText(".reasons button", "Approve")
+	g.until(`document.querySelectorAll('dialog select option').length === 2`)
+	g.must(g.Eval(`(() => { const e = document.querySelector('dialog select'); e.value = 'safety'; e.dispatchEvent(new Event('input', {bubbles: true})); e.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
+	g.clickText("dialog button", "Approve")
+	g.shows("Approved both")
+	g.until(`!document.querySelector('dialog[open]')`)
+	g.clickText(".reasons button", "Approve") // one is left, and is meant
+	g.until(`document.querySelector('dialog[open] textarea') && !document.querySelector('dialog select')`)
+	g.clickText("dialog button", "Approve")
+	g.until(`document.querySelector('.page-sub .status')?.innerText.includes('Running')`)
+}
+
+// What failed on a node that may be at fault is restarted on others.
+func TestRestartWithoutABadNode(t *testing.T) {
+	f := newFleet(t, hall()...)
+	f.submit("Failed", doc{"name": "unlucky", "command": []string{"fake", "run=50ms", "exit=1", "log=RuntimeError: CUDA error: an illegal memory access was encountered"}, "resources": doc{"gpu": 1}})
+	g := f.enter(1280, 800)
+	g.visit("workloads/default/unlucky")
+	g.until(`document.querySelector('.first-error .remedy a')`)
+	var node string
+	g.must(g.Eval(`document.querySelector('.first-error .remedy a').innerText.replace(/^Restart without /, '')`, &node))
+	g.click(`.first-error .remedy a`)
+	g.until(planned + ` && ` + yamlText + `.includes('NotIn') && ` + yamlText + `.includes(` + browser.Quote(node) + `)`)
+	g.until(`!document.querySelector('.page').innerText.includes('1 problem')`)
 }

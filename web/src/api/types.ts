@@ -1319,6 +1319,8 @@ export interface NewShare {
   chart?: string
   /** For how long the link is good, like 12h; 1h to 90d; default: 7d */
   expires?: string
+  /** Also the last lines that its tasks have written; not with chart */
+  logs?: boolean
   /** Of the workload; needed where it is named by its name */
   project?: string
   /** Name or id of a workload of who asks */
@@ -2053,6 +2055,8 @@ export interface ReportRow {
   /** Unit: the currency, at the prices that held */
   cost: number
   department?: string
+  /** Of lostGpuHours those of attempts that had to leave for others, or with their node; the rest failed */
+  displacedGpuHours?: number
   /** Workloads that ended in that time, by phase */
   ends?: Record<string, number>
   /** GPU-hours that were charged in that time */
@@ -2074,6 +2078,21 @@ export interface ReportRow {
   waits: number
   /** That had GPUs in that time, or were submitted in it */
   workloads: number
+}
+
+export interface ReportRun {
+  /** Unit: the currency, at the prices that held */
+  cost: number
+  /** GPU-hours that were charged in that time */
+  gpuHours: number
+  id: string
+  /** GPU-hours of its attempts that failed or had to leave, since the last checkpoint that is known */
+  lostGpuHours?: number
+  name: string
+  /** At present */
+  phase: string
+  project: string
+  user: string
 }
 
 export interface Reported {
@@ -2550,6 +2569,8 @@ export interface Share {
   created: Time
   expires: Time
   id: string
+  /** Whether it shows the end of the output, too */
+  logs?: boolean
   name: string
   /** How often it was opened since the server began */
   opened: number
@@ -2949,11 +2970,15 @@ export interface UsageReport {
   from: Time
   /** The most GPU-hours first */
   items: ReportRow[]
+  /** The workloads that had most GPU-hours, at most 10 */
+  largest: ReportRun[]
   /** What is not known, and why, a sentence each */
   missing?: string[]
   next: string
   to: Time
   total: ReportRow
+  /** For what workloads waited in queues in that time, the most hours first; what was counted every few seconds while the server ran, in the last 35 days */
+  waited: WaitedFor[]
 }
 
 export interface Use {
@@ -3090,6 +3115,13 @@ export interface Wait {
   startLate?: Time
   /** The most severe blocker */
   token?: string
+}
+
+export interface WaitedFor {
+  /** Of all workloads together */
+  hours: number
+  /** Token of the first of what kept them, as why says it; NotAsked: that was not looked at yet */
+  reason: string
 }
 
 export interface Why {

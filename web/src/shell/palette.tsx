@@ -45,8 +45,8 @@ function atHand(): Item[] {
   const may = (id: string): boolean => !refusal({ id }, w)
   const all: (Item | false)[] = [
     ...Object.values(acts).map((a: Act) => may(a.id) && { id: 'act-' + a.id, label: a.label, hint, icon: a.icon, run: () => void perform(a, [w]) }),
-    may('approve') && { id: 'act-approve', label: T.$approve, hint, icon: 'tick', run: () => decide(w, true) },
-    may('reject') && { id: 'act-reject', label: T.$reject, hint, icon: 'close', run: () => decide(w, false) },
+    may('approve') && { id: 'act-approve', label: T.$approve, hint, icon: 'tick', run: () => void decide(w, true) },
+    may('reject') && { id: 'act-reject', label: T.$reject, hint, icon: 'close', run: () => void decide(w, false) },
     may('change') && { id: 'act-change', label: T.$priorityAndLimits, hint, icon: 'gear', run: () => later((l) => l.changeForm([w])) },
     may('revise') && { id: 'act-revise', label: T.$editAndRestart, hint, icon: 'code', run: () => go('submit?revise=' + at) },
     { id: 'act-copy', label: T.$copyAndEdit, hint, icon: 'copy', run: () => go('submit?from=' + at) },

@@ -8,7 +8,7 @@ import { useWidth } from './basics'
 import { foot, left } from './plot'
 import { phrase, T } from '../texts'
 
-export interface Trace { id: string; name: string; xs: number[]; ys: number[]; /** Which of eight colours. */ hue: number; faint?: boolean }
+export interface Trace { id: string; name: string; xs: number[]; ys: number[]; /** Which of eight colours. */ hue: number; faint?: boolean; /** It lies below its own mean, and is not told of. */ raw?: boolean }
 
 /** What curves of one page share: where the pointer is, and which stretch is looked at. */
 export interface Shared { at: Signal<number | null>; zoom: Signal<[number, number] | null> }
@@ -66,7 +66,7 @@ export function Curve({ label, traces, of, unit, log = false, height = 150 }: { 
   const back = (px: number): number => lo + Math.max(0, Math.min(1, (px - left) / room)) * (hi - lo)
   const rules = rounds(y0, y1, 3).map((v) => (logs ? 10 ** v : v))
   const at = of.at.value !== null && of.at.value >= lo && of.at.value <= hi ? of.at.value : null
-  const rows = at === null ? [] : all.map((t) => ({ t, i: nearest(t.xs, at) })).filter(({ t, i }) => t.xs[i] !== undefined && Math.abs(t.xs[i]! - at) <= Math.max(hi - lo, 1) / 12)
+  const rows = at === null ? [] : all.filter((t) => !t.raw).map((t) => ({ t, i: nearest(t.xs, at) })).filter(({ t, i }) => t.xs[i] !== undefined && Math.abs(t.xs[i]! - at) <= Math.max(hi - lo, 1) / 12)
   const steps = [...new Set(all.flatMap((t) => t.xs))].filter((v) => v >= lo && v <= hi).sort((a, b) => a - b)
   const path = (t: Trace): string => {
     let d = ''

@@ -43,6 +43,22 @@ export function traceOf(s: ReportedSeries, name: string, hue: number, faint = fa
   return { id: `${s.id}/${s.attempt}/${s.task}`, name, xs, ys, hue, faint }
 }
 
+const underMost = 4 // lines below which what they are of is drawn, too
+
+/** Traces as running means, which forget what came before by a weight from 0 to 1; few of them lie over what they are of. The first points count as much as any. */
+export function smooth(all: Trace[], weight: number): Trace[] {
+  if (weight <= 0) return all
+  const means = all.map((t): Trace => {
+    let [sum, parts] = [0, 0]
+    return { ...t, ys: t.ys.map((v) => {
+      sum = weight * sum + (1 - weight) * v
+      parts = weight * parts + (1 - weight)
+      return sum / parts
+    }) }
+  })
+  return all.length > underMost ? means : [...all.map((t) => ({ ...t, id: t.id + '/raw', faint: true, raw: true })), ...means]
+}
+
 export const stepText = (v: number): string => phrase(T.$stepStep, { step: count(Math.round(v)) })
 
 /** Steps of each second of late, and when the last report came, in ms since 1970; undefined: nobody can tell. */

@@ -20,12 +20,12 @@ export async function shareForm(w: Named): Promise<void> {
   try {
     const [{ items }, told] = await Promise.all([get<ShareList>(url + '?workload=' + w.id), get<Reported>(workloadURL(w.project, w.name) + '/reported?points=1')])
     const charts = [...new Set(told.series.map((s) => s.metric))].filter(Boolean).sort()
-    const body = (v: Values): Record<string, string> => ({ project: w.project, workload: w.name, expires: v.expires || '7d', ...(v.chart ? { chart: v.chart } : {}) })
+    const body = (v: Values): Record<string, string | boolean> => ({ project: w.project, workload: w.name, expires: v.expires || '7d', ...(v.chart ? { chart: v.chart } : v.logs ? { logs: true } : {}) })
     askFor({
-      title: phrase(T.$shareName, { name: w.name }), yes: T.$makeALink, first: { chart: '', expires: '7d' },
+      title: phrase(T.$shareName, { name: w.name }), yes: T.$makeALink, first: { chart: '', expires: '7d', logs: '' },
       text: <><p>{T.$whoHasTheLinkSees}</p><Links of={items} url={url} /></>,
-      inputs: () => [{ name: 'chart', label: T.$showsLower, options: [['', T.$stateAndAllCurves], ...charts.map((c): [string, string] => [c, phrase(T.$onlyChart, { chart: c })])] }, { name: 'expires', label: T.$goodForLower, options: lengths }],
-      said: (v) => ({ cli: `muster share ${named(w)}${v.chart ? ' --chart ' + shell(v.chart) : ''} --expires ${v.expires || '7d'}`, python: python(`print(client.request("POST", ${JSON.stringify('/' + url)}, body=${JSON.stringify(body(v))}))`), curl: curl(url, { method: 'POST', json: body(v) }) }),
+      inputs: (v) => [{ name: 'chart', label: T.$showsLower, options: [['', T.$stateAndAllCurves], ...charts.map((c): [string, string] => [c, phrase(T.$onlyChart, { chart: c })])] }, ...(v.chart ? [] : [{ name: 'logs', label: T.$alsoTheEndOfItsOutput, kind: 'check' as const }]), { name: 'expires', label: T.$goodForLower, options: lengths }],
+      said: (v) => ({ cli: `muster share ${named(w)}${v.chart ? ' --chart ' + shell(v.chart) : v.logs ? ' --logs' : ''} --expires ${v.expires || '7d'}`, python: python(`print(client.request("POST", ${JSON.stringify('/' + url)}, body=${JSON.stringify(body(v))}))`), curl: curl(url, { method: 'POST', json: body(v) }) }),
       act: async (v) => {
         const made = await send<Share>('POST', url, body(v))
         const link = location.origin + root + made.path
@@ -51,7 +51,7 @@ function Links({ of, url }: { of: Share[]; url: string }) {
   const revoke = (x: Share): void => void send('DELETE', url + '/' + x.id).then(() => { over.value = null; toast(T.$revokedTheLink) }, complain)
   return (
     <ul class="share-links" aria-label={T.$linksThatAreGood}>
-      {of.map((x) => <li key={x.id}><span>{x.chart ? phrase(T.$onlyChart, { chart: x.chart }) : T.$stateAndAllCurves} <span class="muted">{phrase(T.$untilTimeOpenedN, { time: moment(x.expires, present(), false), n: x.opened })}</span></span><Button kind="danger" onClick={() => revoke(x)}>{T.$revoke}</Button></li>)}
+      {of.map((x) => <li key={x.id}><span>{x.chart ? phrase(T.$onlyChart, { chart: x.chart }) : x.logs ? T.$stateCurvesOutput : T.$stateAndAllCurves} <span class="muted">{phrase(T.$untilTimeOpenedN, { time: moment(x.expires, present(), false), n: x.opened })}</span></span><Button kind="danger" onClick={() => revoke(x)}>{T.$revoke}</Button></li>)}
     </ul>
   )
 }

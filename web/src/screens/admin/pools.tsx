@@ -41,7 +41,7 @@ export function Pools() {
       </div>
       {all.length === 0 ? <Empty icon="node" title={T.$noPools} /> : (
         <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$pools}>
-          <table class="plain rows">
+          <table class="plain rows stacked">
             <thead><tr><th scope="col">{T.$pool}</th><th scope="col" data-align="end">{T.$nodes}</th><th scope="col">{T.$gpus}</th><th scope="col">{T.$selector}</th><th scope="col">{T.$topology}</th><th scope="col">{T.$placement}</th><th scope="col">{T.$minimumRunTime}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
             <tbody>{all.map((p) => <Row key={p.name} p={p} edit={() => setEditing(p)} />)}</tbody>
           </table>
@@ -67,12 +67,12 @@ function Row({ p, edit }: { p: Pool; edit: () => void }) {
   return (
     <tr>
       <th scope="row">{p.name}{p.note && <div class="muted">{p.note}</div>}</th>
-      <td data-align="end">{p.nodes}</td>
-      <td><Bar part={p.gpu.used} whole={p.gpu.total} label={phrase(T.$usedAllocated, { used })} /> {used}</td>
-      <td>{p.selector ? <code>{p.selector}</code> : <span class="none">{T.$allOtherNodes}</span>}</td>
-      <td>{p.topology?.join(' › ') || <span class="none">–</span>}</td>
-      <td>{[p.placement?.gpu && phrase(T.$gpuGpu, { gpu: p.placement.gpu }), p.placement?.cpu && phrase(T.$cpuCpu, { cpu: p.placement.cpu })].filter(Boolean).join(', ') || <span class="none">{T.$default}</span>}</td>
-      <td>{p.minRuntime || <span class="none">–</span>}</td>
+      <td data-head={T.$nodes} data-align="end">{p.nodes}</td>
+      <td data-head={T.$gpus}><Bar part={p.gpu.used} whole={p.gpu.total} label={phrase(T.$usedAllocated, { used })} /> {used}</td>
+      <td data-head={T.$selector}>{p.selector ? <code>{p.selector}</code> : <span class="none">{T.$allOtherNodes}</span>}</td>
+      <td data-head={T.$topology}>{p.topology?.join(' › ') || <span class="none">–</span>}</td>
+      <td data-head={T.$placement}>{[p.placement?.gpu && phrase(T.$gpuGpu, { gpu: p.placement.gpu }), p.placement?.cpu && phrase(T.$cpuCpu, { cpu: p.placement.cpu })].filter(Boolean).join(', ') || <span class="none">{T.$default}</span>}</td>
+      <td data-head={T.$minimumRunTime}>{p.minRuntime || <span class="none">–</span>}</td>
       <td class="row-acts"><Button kind="quiet" refused={mayNot('update', 'pools', '-')} onClick={edit} aria-label={phrase(T.$editName, { name: p.name })}>{T.$edit}</Button><Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: p.name })} refused={no ?? mayNot('delete', 'pools', '-')} onClick={() => void remove()} /></td>
     </tr>
   )

@@ -36,16 +36,16 @@ export function Rules() {
       </div>
       {all.length === 0 ? <Empty icon="people" title={T.$noProjects} /> : (
         <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$projectRules}>
-          <table class="plain rows">
+          <table class="plain rows stacked">
             <thead><tr><th scope="col">{T.$project}</th><th scope="col">{T.$checks}</th><th scope="col">{T.$timeLimit}</th><th scope="col">{T.$idleLimit}</th><th scope="col">{T.$budget}</th><th scope="col">{T.$open}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
             <tbody>{all.map((p) => (
               <tr key={p.name}>
                 <th scope="row">{p.name}<div class="muted">{p.department ? 'department' : p.parent ? phrase(T.$inTime, { time: p.parent }) : ''}</div></th>
-                <td>{checksOf(p).map((c) => <span key={c.name} class="label" title={c.type}>{c.name}</span>)}{checksOf(p).length === 0 && <span class="none">–</span>}</td>
-                <td>{said(p.timeLimit) || <span class="none">–</span>}</td>
-                <td>{said(p.idleLimit) || <span class="none">–</span>}</td>
-                <td>{p.budgetGpuHours ? phrase(T.$budgetGpuHoursGPUHours, { budgetGpuHours: p.budgetGpuHours, budgetPeriod: p.budgetPeriod || T.$total }) : <span class="none">–</span>}</td>
-                <td>{p.stopped ? <span class="status plain" data-tone="blocked" title={p.note}>{phrase(T.$stoppedMore, { more: p.stoppedBy ? phrase(T.$byStoppedBy, { stoppedBy: p.stoppedBy }) : '' })}</span> : T.$yes}</td>
+                <td data-head={T.$checks}>{checksOf(p).map((c) => <span key={c.name} class="label" title={c.type}>{c.name}</span>)}{checksOf(p).length === 0 && <span class="none">–</span>}</td>
+                <td data-head={T.$timeLimit}>{said(p.timeLimit) || <span class="none">–</span>}</td>
+                <td data-head={T.$idleLimit}>{said(p.idleLimit) || <span class="none">–</span>}</td>
+                <td data-head={T.$budget}>{p.budgetGpuHours ? phrase(T.$budgetGpuHoursGPUHours, { budgetGpuHours: p.budgetGpuHours, budgetPeriod: p.budgetPeriod || T.$total }) : <span class="none">–</span>}</td>
+                <td data-head={T.$open}>{p.stopped ? <span class="status plain" data-tone="blocked" title={p.note}>{phrase(T.$stoppedMore, { more: p.stoppedBy ? phrase(T.$byStoppedBy, { stoppedBy: p.stoppedBy }) : '' })}</span> : T.$yes}</td>
                 <td class="row-acts"><Button kind="quiet" refused={mayNot('update', p.department ? 'departments' : 'projects', p.name)} aria-label={phrase(T.$editTheRulesOfName, { name: p.name })} onClick={() => edit(p)}>{T.$edit}</Button></td>
               </tr>
             ))}</tbody>

@@ -49,7 +49,7 @@ export function Secrets() {
       </div>
       {data.items.length === 0 ? <Empty icon="check" title={T.$noSecrets}><p>{T.$storeTheTokensAndKeysThat}</p></Empty> : (
         <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$secrets}>
-          <table class="plain rows">
+          <table class="plain rows stacked">
             <thead><tr><th scope="col">{T.$secret}</th><th scope="col">{T.$type}</th><th scope="col">{T.$notEncrypted}</th><th scope="col">{T.$availableTo}</th><th scope="col">{T.$created}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
             <tbody>{data.items.map((s) => <Row key={s.name} s={s} again={again} />)}</tbody>
           </table>
@@ -74,10 +74,10 @@ function Row({ s, again }: { s: Secret; again: () => void }) {
   return (
     <tr>
       <th scope="row">{s.name}</th>
-      <td><span class="label">{s.type}</span> <span class="muted">{kinds[s.type]?.about}</span></td>
-      <td>{Object.entries(s.fields ?? {}).map(([k, v]) => <span key={k} class="secret-field"><span class="muted">{k}</span> {v}</span>)}{!Object.keys(s.fields ?? {}).length && <span class="none">–</span>}</td>
-      <td>{s.everywhere ? T.$allWorkloads : T.$workloadsThatRequestIt}</td>
-      <td><Age at={s.createdAt} /></td>
+      <td data-head={T.$type}><span class="label">{s.type}</span> <span class="muted">{kinds[s.type]?.about}</span></td>
+      <td data-head={T.$notEncrypted}>{Object.entries(s.fields ?? {}).map(([k, v]) => <span key={k} class="secret-field"><span class="muted">{k}</span> {v}</span>)}{!Object.keys(s.fields ?? {}).length && <span class="none">–</span>}</td>
+      <td data-head={T.$availableTo}>{s.everywhere ? T.$allWorkloads : T.$workloadsThatRequestIt}</td>
+      <td data-head={T.$created}><Age at={s.createdAt} /></td>
       <td class="row-acts"><Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: s.name })} onClick={() => void remove()} /></td>
     </tr>
   )

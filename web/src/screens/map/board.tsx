@@ -43,6 +43,7 @@ function useTheme(): number {
 export function Board(p: Props) {
   const [box, width] = useWidth<HTMLDivElement>()
   const canvas = useRef<HTMLCanvasElement>(null)
+  const due = useRef<(() => void) | null>(null)
   const [view, setView] = useState({ top: 0, height: 0 })
   const [cursor, setCursor] = useState<{ node: string; device: string } | null>(null)
   const [pointer, setPointer] = useState<Spot | null>(null)
@@ -65,7 +66,15 @@ export function Board(p: Props) {
   }, [])
   useLayoutEffect(() => {
     if (!canvas.current || width === 0 || view.height === 0 || !palette.ink) return
-    paint(canvas.current, { layout, mode: p.mode, projects: p.projects, lit: p.lit, ghosts: p.ghosts, cursor: at?.cell ?? null, top: view.top, width: room, height: view.height }, palette)
+    const draw = (): void => paint(canvas.current!, { layout, mode: p.mode, projects: p.projects, lit: p.lit, ghosts: p.ghosts, cursor: at?.cell ?? null, top: view.top, width: room, height: view.height }, palette)
+    // What changes several times before a frame is drawn once, as it was last.
+    const waits = due.current !== null
+    due.current = draw
+    if (!waits) requestAnimationFrame(() => {
+      const last = due.current
+      due.current = null
+      if (canvas.current) last?.()
+    })
   })
   const goTo = (s: Spot | undefined): void => {
     const el = box.current

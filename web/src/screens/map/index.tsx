@@ -102,6 +102,7 @@ function Fleet({ c, h: present, query }: { c: Cluster; h: Holdings | null; query
     return (name: string): Cell[] => m.get(name) ?? []
   }, [all])
   const projects = useMemo(() => [...new Set(h?.workloads.map((w) => w.project))].sort(), [h])
+  const types = useMemo(() => [...new Set(c.nodes.flatMap((n) => n.devices.map((d) => d.product)))].sort().map((t): [string, string] => [t, short(t)]), [v])
   const rackList = useMemo(() => racks(c, nodes), [nodes])
   const id = hover?.id ?? (at?.held.length ? at.held[0]!.by.id : '') ?? ''
   const meant = id || picked
@@ -126,7 +127,7 @@ function Fleet({ c, h: present, query }: { c: Cluster; h: Holdings | null; query
           {modes.filter(([m]) => m !== 'use' || instant === undefined).map(([m, name]) => <button key={m} type="button" aria-pressed={m === mode} onClick={() => setQuery({ by: m === 'held' ? null : m })}>{name}</button>)}
         </div>
         <Choice label={T.$pool} value={pool} all={c.pools.map((p) => [p.name, p.name])} set={(x) => setQuery({ pool: x })} />
-        <Choice label="GPU" value={type} all={[...new Set(c.nodes.flatMap((n) => n.devices.map((d) => d.product)))].sort().map((t) => [t, short(t)])} set={(x) => setQuery({ gpu: x })} />
+        <Choice label="GPU" value={type} all={types} set={(x) => setQuery({ gpu: x })} />
         <div class="presets"><button type="button" aria-pressed={freeOnly} onClick={() => setQuery({ free: freeOnly ? null : '1' })}>{T.$freeOnly}</button></div>
       </div>
       {query.get('as') === 'table' ? <Twin cells={freeOnly ? all.filter((x) => x.state === 'free') : all} query={query} open={open} /> : (

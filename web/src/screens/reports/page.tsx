@@ -8,7 +8,7 @@ import { setQuery } from '../../lib/router'
 import { csv, saveText } from '../../lib/save'
 import { useLive } from '../../live/fetch'
 import type { ScreenProps } from '../../screen'
-import { Button, Card, Empty, Failure, Loading, Page } from '../../ui/basics'
+import { Button, Card, Empty, Failure, Link, Loading, Page } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { python } from '../../work/acts'
 import { phrase, T } from '../../texts'
@@ -47,6 +47,7 @@ export function ReportsPage({ query }: ScreenProps) {
   const money = !!r.data?.currency
   return (
     <Page title={T.$reportsOfUse} sub={r.data && `${moment(r.data.from, now.value, false)} – ${moment(r.data.to, now.value, false)}`} actions={<>
+      <Link to="reports/week" class="button plain labelled">{T.$weeklyReport}</Link>
       <Button icon="download" refused={r.data ? undefined : T.$loadingReport} onClick={() => r.data && saveText(`report-by-${by}.csv`, 'text/csv', csv(reportTable(r.data, by)))}>{T.$downloadAsCSV}</Button>
       <CopyAs of={() => ({ python: python(`report = client.report(by=${JSON.stringify(by)})`, 'for row in report["items"]:', '    print(row)'), cli: `muster report --by ${by} --from ${spanOf}d -o csv`, curl: curl(asked) })} />
     </>}>

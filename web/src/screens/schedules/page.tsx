@@ -31,13 +31,18 @@ export function SchedulesPage() {
   )
 }
 
+type Verb = 'run' | 'suspend' | 'resume'
+const opposite: Partial<Record<Verb, 'suspend' | 'resume'>> = { suspend: 'resume', resume: 'suspend' }
+const saidOf = { suspend: (name: string) => phrase(T.$suspendedName, { name }), resume: (name: string) => phrase(T.$resumedName, { name }) }
+
 function Row({ s, again }: { s: Schedule; again: () => void }) {
   const run = s.runs.at(-1)
   const event = s.events.at(-1)
   const missed = event && event.what !== 'Replaced' && (!s.last || event.due > s.last) ? event : null
-  const act = async (verb: string, said: (done: unknown) => string): Promise<void> => {
+  const act = async (verb: Verb, said: (done: unknown) => string): Promise<void> => {
+    const back = opposite[verb]
     try {
-      toast(said(await send('POST', pathOf(s) + '/' + verb)))
+      toast(said(await send('POST', pathOf(s) + '/' + verb)), back && { action: { label: T.$undo, run: () => void send('POST', pathOf(s) + '/' + back).then(() => { toast(saidOf[back](s.name)); again() }, complain) } })
       again()
     } catch (e) {
       complain(e)
@@ -55,7 +60,7 @@ function Row({ s, again }: { s: Schedule; again: () => void }) {
       </td>
       <td class="row-acts">
         <Button kind="quiet" aria-label={phrase(T.$runNameNow, { name: s.name })} onClick={() => void act('run', (w) => phrase(T.$startedName, { name: shell((w as Workload).name) }))}>{T.$runNow}</Button>
-        <Button kind="quiet" aria-label={phrase(s.suspended ? T.$resumeName : T.$suspendName, { name: s.name })} onClick={() => void act(s.suspended ? 'resume' : 'suspend', () => phrase(s.suspended ? T.$resumedName : T.$suspendedName, { name: s.name }))}>{s.suspended ? T.$resume : T.$suspend}</Button>
+        <Button kind="quiet" aria-label={phrase(s.suspended ? T.$resumeName : T.$suspendName, { name: s.name })} onClick={() => void act(s.suspended ? 'resume' : 'suspend', () => saidOf[s.suspended ? 'resume' : 'suspend'](s.name))}>{s.suspended ? T.$resume : T.$suspend}</Button>
       </td>
     </tr>
   )

@@ -123,3 +123,14 @@ function at(v: unknown, path: string[], x: unknown): Doc {
   if (out[k] === undefined || (isMap(out[k]) && Object.keys(out[k]).length === 0)) delete out[k]
   return out
 }
+
+const hostname = 'kubernetes.io/hostname'
+
+/** A document that does not run on a node; empty: on any. */
+export function withoutNode(d: Doc, node: string): Doc {
+  if (!node) return d
+  const terms = Array.isArray(d.nodeAffinity) ? (d.nodeAffinity as unknown[]) : []
+  const has = terms.find((t) => isMap(t) && t.key === hostname && t.op === 'NotIn' && Array.isArray(t.values)) as { values: unknown[] } | undefined
+  if (has?.values.includes(node)) return d
+  return { ...d, nodeAffinity: has ? terms.map((t) => (t === has ? { ...has, values: [...has.values, node] } : t)) : [...terms, { key: hostname, op: 'NotIn', values: [node] }] }
+}

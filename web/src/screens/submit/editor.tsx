@@ -33,11 +33,11 @@ function Line({ of }: { of: string }) {
 }
 
 /** The editor of one document. */
-export function Editor({ value, onChange, onFile, problems, describedBy }: {
-  value: string; onChange: (text: string) => void
+export function Editor({ id = 'yaml', label = T.$documentAsYAML, value, onChange, onFile, problems, describedBy }: {
+  id?: string; label?: string; value: string; onChange: (text: string) => void
   /** Something was pasted in place of everything. */
-  onFile: (text: string) => void
-  problems: FieldProblem[]; describedBy: string
+  onFile?: (text: string) => void
+  problems: FieldProblem[]; describedBy?: string
 }) {
   const lines = value.split('\n')
   const wrong = new Map<number, string>()
@@ -48,12 +48,12 @@ export function Editor({ value, onChange, onFile, problems, describedBy }: {
         <ol class="editor-numbers" aria-hidden="true">{lines.map((_, i) => <li key={i} data-bad={wrong.has(i + 1) || undefined} title={wrong.get(i + 1)}>{i + 1}</li>)}</ol>
         <div class="editor-text">
           <pre aria-hidden="true">{lines.map((l, i) => <div key={i} data-bad={wrong.has(i + 1) || undefined}><Line of={l} /></div>)}</pre>
-          <textarea id="yaml" value={value} spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" aria-label={T.$documentAsYAML} aria-invalid={problems.length > 0} aria-describedby={describedBy}
+          <textarea id={id} value={value} spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" aria-label={label} aria-invalid={problems.length > 0} aria-describedby={describedBy}
             onInput={(e) => onChange(e.currentTarget.value)}
             onPaste={(e) => {
               const el = e.currentTarget
               const got = e.clipboardData?.getData('text/plain') ?? ''
-              if (got.includes('\n') && el.selectionStart === 0 && el.selectionEnd === el.value.length) {
+              if (onFile && got.includes('\n') && el.selectionStart === 0 && el.selectionEnd === el.value.length) {
                 e.preventDefault()
                 onFile(got)
               }

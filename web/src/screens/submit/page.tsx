@@ -129,14 +129,15 @@ export function Submit({ query }: ScreenProps) {
   const verb = (['revise', 'update'] as const).find((v) => query.has(v))
   const from = query.get(verb ?? 'from') ?? query.get('template') ?? ''
   const flags = query.get('with') ?? ''
+  const without = query.get('without') ?? ''
   const to = target.value
   useEffect(() => {
     void loadSchema().then(() => {
       const [project, name] = from.split('/')
       if (!project || !name) return plan(0)
       if (query.has('template')) get<Template>(`v1/projects/${encodeURIComponent(project)}/templates/${encodeURIComponent(name)}`).then(beginWith).catch((e) => complain(e, T.$couldNotLoad))
-      else copyOf(project, name, verb ? { project, name, verb } : null, flags).catch((e) => complain(e, T.$couldNotCopy))
-      setQuery({ from: null, revise: null, update: null, with: null, template: null })
+      else copyOf(project, name, verb ? { project, name, verb } : null, flags, without).catch((e) => complain(e, T.$couldNotCopy))
+      setQuery({ from: null, revise: null, update: null, with: null, without: null, template: null })
     })
     get<SecretList>('v1/secrets').then((l) => setSecrets(l.items.map((s) => s.name))).catch(() => {}) // it can be typed as well
   }, [])

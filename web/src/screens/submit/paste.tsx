@@ -3,6 +3,7 @@ import type { ConvertNote } from '../../api/types'
 import { plural } from '../../lib/format'
 import { Button, Card, sentence } from '../../ui/basics'
 import { Icon, type IconName } from '../../ui/icons'
+import { Editor } from './editor'
 import { conversion, convert, type Conversion } from './state'
 import { phrase, T } from '../../texts'
 
@@ -80,6 +81,7 @@ function Note({ n }: { n: ConvertNote }) {
 
 function Refusal({ c }: { c: Conversion }) {
   const lines = c.source.split('\n')
+  const again = (): void => void convert(c.source, c.of)
   const errors = c.problem!.fields ?? []
   return (
     <Card class="notes" tone="bad" title={phrase(T.$couldNotConvertOf, { of: c.of })} aside={<Button kind="quiet" icon="close" aria-label={T.$closeTheNotes} onClick={() => (conversion.value = null)} />}>
@@ -93,6 +95,8 @@ function Refusal({ c }: { c: Conversion }) {
           </li>
         ))}
       </ul>
+      <Editor id="refused" label={c.of} value={c.source} onChange={(source) => (conversion.value = { ...c, source })} problems={errors} />
+      <p class="refused-again"><Button kind="main" onClick={again}>{T.$convertAgain}</Button></p>
       {errors.length > 0 && <p class="muted">{phrase(T.$problemsTheDocumentBelowIs, { problems: plural(errors.length, T.$nProblems) })}</p>}
     </Card>
   )

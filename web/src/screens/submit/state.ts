@@ -1,13 +1,13 @@
 // What is being written. It stays when the page is left, read anew or signed out of,
 // until it is submitted or the tab is closed.
-import { batch, signal } from '@preact/signals'
-import { asError, get, request, send, workloadURL, type ApiError } from '../../api/client'
+import { batch, effect, signal } from '@preact/signals'
+import { ApiError, asError, get, request, send, workloadURL } from '../../api/client'
 import type { Converted, ConvertNote, Draft, Field, FieldProblem, Template, Workload } from '../../api/types'
 import { texts as isTexts, remembered } from '../../lib/prefs'
 import { yaml } from '../../lib/yaml'
 import { T } from '../../texts'
 import { toast } from '../../ui/overlay'
-import { bare, isMap, overlay, withFlags, withKey, type Doc } from './doc'
+import { bare, isMap, overlay, withFlags, withKey, withoutNode, type Doc } from './doc'
 
 const begin = 'command: python3 train.py\nresources:\n  gpu: 1\n'
 
@@ -28,7 +28,17 @@ export const schemaError = signal<ApiError | null>(null)
 
 /** What became of a file of another system. */
 export interface Conversion { of: string; format: string; notes: ConvertNote[]; problem: ApiError | null; source: string }
-export const conversion = signal<Conversion | null>(null)
+
+/** What could not be converted, as this tab keeps it: it stays when the page is read anew or signed in to again. */
+interface Refused { of: string; source: string; message: string; hint: string; fields: FieldProblem[] }
+const isRefused = (v: unknown): v is Refused | null => v === null || (isMap(v) && typeof v.of === 'string' && typeof v.source === 'string' && typeof v.message === 'string' && typeof v.hint === 'string' && Array.isArray(v.fields))
+const refused = remembered<Refused | null>('refused', null, isRefused, () => sessionStorage)
+const before = refused.peek()
+export const conversion = signal<Conversion | null>(before && { of: before.of, format: '', notes: [], source: before.source, problem: new ApiError(422, 'invalid', before.message, before.hint, before.fields) })
+effect(() => {
+  const c = conversion.value
+  refused.value = c?.problem ? { of: c.of, source: c.source, message: c.problem.message, hint: c.problem.hint, fields: c.problem.fields ?? [] } : null
+})
 
 let timer: ReturnType<typeof setTimeout> | undefined
 let asking: AbortController | undefined
@@ -125,9 +135,9 @@ export interface Target { project: string; name: string; verb: 'revise' | 'updat
 export const target = signal<Target | null>(null)
 
 /** Begins with the document of a workload that there is, for another one, or for itself; flags of muster run change it. */
-export async function copyOf(project: string, name: string, of: Target | null, flags = ''): Promise<void> {
+export async function copyOf(project: string, name: string, of: Target | null, flags = '', without = ''): Promise<void> {
   const w = await get<Workload>(workloadURL(project, name))
-  const d = bare(withFlags((w.spec ?? {}) as Doc, flags), schema.value?.fields ?? [])
+  const d = bare(withoutNode(withFlags((w.spec ?? {}) as Doc, flags), without), schema.value?.fields ?? [])
   conversion.value = null
   target.value = of
   replace([yaml(of ? d : { ...d, name: again(String(d.name ?? name)) })])

@@ -4,15 +4,20 @@ import { useMemo, useState } from 'preact/hooks'
 import type { Reported, ReportedSeries, Workload } from '../../api/types'
 import { count } from '../../lib/format'
 import { oneOf, remembered } from '../../lib/prefs'
+import { savePNG } from '../../lib/png'
 import { csv, saveText } from '../../lib/save'
 import { Button, Card } from '../../ui/basics'
 import { Curve, shared, short } from '../../ui/curve'
+import { complain } from '../../ui/overlay'
 import { Key, Twin } from '../../ui/plot'
-import { bestOf, better, metricsOf, stepText, traceOf } from '../../work/reported'
+import { bestOf, better, metricsOf, smooth, stepText, traceOf } from '../../work/reported'
 import { phrase, T } from '../../texts'
 
 /** Whether numbers that span powers of ten are drawn so that each takes as much room. */
 export const logScale = remembered<'linear' | 'log'>('curves.scale', 'linear', oneOf('linear', 'log'))
+
+/** How much of what came before each point has a part in it, in percent. */
+export const smoothing = remembered<number>('curves.smoothing', 0, (v): v is number => typeof v === 'number' && v >= 0 && v < 100, () => sessionStorage)
 
 const first = 4 // curves that are shown at once
 const drawn = 64 // lines of one curve
@@ -51,6 +56,7 @@ export function CurveCard({ title, file, lines, missing = [], head, keyed = fals
       <div class="curves-tools">
         {head}
         {of.zoom.value && <Button kind="quiet" icon="close" onClick={() => (of.zoom.value = null)}>{T.$wholeRange}</Button>}
+        <label class="pick curves-smooth">{T.$smoothing}<input type="range" min="0" max="99" value={smoothing.value} aria-valuetext={smoothing.value + '%'} onInput={(e) => (smoothing.value = Number(e.currentTarget.value))} /></label>
         <label class="pick"><input type="checkbox" checked={logScale.value === 'log'} onChange={(e) => (logScale.value = e.currentTarget.checked ? 'log' : 'linear')} />{T.$logScale}</label>
         <Button kind="quiet" icon="download" aria-label={T.$downloadAsCSV} onClick={() => saveText(`${file}-reported.csv`, 'text/csv', table(lines))} />
       </div>
@@ -65,8 +71,8 @@ export function CurveCard({ title, file, lines, missing = [], head, keyed = fals
           const best = way ? newest.map((l) => bestOf(l.s)).sort((a, b) => way * (b[0] - a[0]))[0] : undefined
           return (
             <figure key={m} class="curve-one">
-              <figcaption><span class="curve-name clip" title={m}>{m}</span>{one && <b>{short(one.s.last)}</b>}{best && <span class="muted clip">{phrase(T.$bestValueAtStep, { value: short(best[0]), step: count(best[1]) })}</span>}</figcaption>
-              <Curve label={m} of={of} unit={stepText} log={logScale.value === 'log'} traces={mine.slice(0, drawn).map((l) => traceOf(l.s, l.name, l.hue, l.faint))} />
+              <figcaption><span class="curve-name clip" title={m}>{m}</span>{one && <b>{short(one.s.last)}</b>}{best && <span class="muted clip">{phrase(T.$bestValueAtStep, { value: short(best[0]), step: count(best[1]) })}</span>}<Button kind="quiet" icon="download" aria-label={phrase(T.$downloadNameAsPNG, { name: m })} onClick={(e) => { const chart = e.currentTarget.closest('figure')!.querySelector('svg[role=img]'); if (chart) void savePNG(chart as SVGSVGElement, `${file}: ${m}`, `${file}-${m.replace(/[^\w.-]+/g, '-')}.png`).catch((x) => complain(x)) }} /></figcaption>
+              <Curve label={m} of={of} unit={stepText} log={logScale.value === 'log'} traces={smooth(mine.slice(0, drawn).map((l) => traceOf(l.s, l.name, l.hue, l.faint)), smoothing.value / 100)} />
               {mine.length > drawn && <p class="muted">{phrase(T.$firstOfAllLines, { first: drawn, all: count(mine.length) })}</p>}
             </figure>
           )

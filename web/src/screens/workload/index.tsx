@@ -13,7 +13,7 @@ import { Button, Empty, Failure, Link, Loading, Page, Tabs } from '../../ui/basi
 import { CopyAs, curl } from '../../ui/copyas'
 import { lazy } from '../../lib/lazy'
 import { later } from '../../lib/later'
-import { Menu, type MenuItem } from '../../ui/overlay'
+import { Menu, toast, type MenuItem } from '../../ui/overlay'
 import { ours, stateOf, Status, why } from '../../ui/status'
 import { acts, named, perform, pyNamed, python, refusal, said, seldom, type Act } from '../../work/acts'
 import { workloadURL } from '../../api/client'
@@ -24,6 +24,7 @@ import { Overview } from './overview'
 import { Spec } from './spec'
 import { Tasks } from './tasks'
 import { Terminal } from './terminal'
+import { follow, followed, noFollowing } from '../../live/app'
 import { phrase, T } from '../../texts'
 
 const Diff = lazy(() => import('../../later').then((m) => m.Diff))
@@ -123,6 +124,7 @@ function Actions({ w }: { w: Workload }) {
         service && !refusal({ id: 'update' }, w)
           ? { label: T.$editAndUpdate, icon: 'code', run: () => go('submit?update=' + at) }
           : { label: T.$editAndRestart, icon: 'code', refused: refusal({ id: 'revise' }, w), run: () => go('submit?revise=' + at) },
+        { label: w.id in followed.value ? T.$dontNotify : T.$notifyMe, icon: 'info', refused: w.endedAt && !(w.id in followed.value) ? T.$itHasEnded : noFollowing(), run: () => void follow(w).then((r) => toast(phrase({ on: T.$youAreNotified, off: T.$youAreNotNotified, denied: T.$theBrowserRefuses }[r], { name: w.name }))) },
         { label: T.$shareDots, icon: 'link', run: () => later((l) => void l.shareForm(w)) },
         { label: T.$saveAsTemplate, icon: 'bookmark', run: () => later((l) => l.keepForm(w)) },
         { label: T.$priorityAndLimits, icon: 'gear', refused: refusal({ id: 'change' }, w), run: () => later((l) => l.changeForm([w])) },

@@ -5,7 +5,7 @@ import { exact, ms, span } from '../../lib/format'
 import { lazy } from '../../lib/lazy'
 import { workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
-import { rowNamed, waits } from '../../live/store'
+import { cluster, rowNamed, waits } from '../../live/store'
 import { Age, Bar, Card, Facts, Link, sentence } from '../../ui/basics'
 import { refusal } from '../../work/acts'
 import { Gantt } from './gantt'
@@ -47,6 +47,8 @@ function FirstError({ w }: { w: Workload }) {
     return r && `${r.attempt} ${r.phase} ${r.tasks.failed}`
   })
   const e = data?.error
+  const lost = w.attempts[w.attempts.length - 1]?.tasks.find((t) => t.state === 'lost' && t.node)?.node
+  if (bad && !e && lost) return <WithoutNode w={w} node={lost} />
   if (!bad || !e) return null
   const where = [e.role && `${e.role} ${e.task}`, e.node && phrase(T.$onNode, { node: e.node }), e.devices?.length ? e.devices.join(', ') : '', e.exitCode !== undefined && e.exitCode !== null ? phrase(T.$exitCodeExitCode, { exitCode: e.exitCode }) : '', e.at ? exact(e.at) : ''].filter(Boolean)
   return (
@@ -55,9 +57,20 @@ function FirstError({ w }: { w: Workload }) {
       <p class="muted">{where.join(' · ')}</p>
       {(e.excerpt ?? []).length > 0 && <pre class="code" tabIndex={0} aria-label={T.$excerptOfTheLog}><code>{e.excerpt.join('\n')}</code></pre>}
       {e.hint && <p class="hint">{sentence(e.hint)}</p>}
+      {e.node && ofNodes.has(e.kind) && <WithoutNode w={w} node={e.node} />}
       {(data.also ?? []).length > 0 && <p class="muted">{phrase(T.$alsoMore, { more: (data.also ?? []).slice(0, 5).map((x) => `${x.role} ${x.task}: ${x.title}`).join(' · ') })}</p>}
     </Card>
   )
+}
+
+/** Sorts of errors that are a node's, or may be. */
+const ofNodes = new Set(['CUDA error', 'NCCL error or timeout', 'crash by a signal'])
+
+/** What failed on a node that may be at fault is restarted on others from here, where there are others. */
+function WithoutNode({ w, node }: { w: Workload; node: string }) {
+  if (!w.endedAt || refusal({ id: 'revise' }, w) || (cluster.value?.nodes.length ?? 0) < 2) return null
+  const at = encodeURIComponent(w.project) + '/' + encodeURIComponent(w.name)
+  return <p class="wide remedy"><Link class="button" to={`submit?revise=${at}&without=${encodeURIComponent(node)}`}><span>{phrase(T.$restartWithoutNode, { node })}</span></Link> <span class="muted">{phrase(T.$nodeMayBeAtFault, { node })}</span></p>
 }
 
 /** Twice an amount of memory; empty: it is none that can be doubled. */

@@ -1,4 +1,5 @@
-package admin
+// Package reports is the command that tells what was used, what waited and what it cost.
+package reports
 
 import (
 	"cmp"
@@ -25,26 +26,38 @@ var reportBy = []string{"department", "project", "pool", "user", "gpu-type"}
 func NewReport(s *session.Session) *cobra.Command {
 	var t session.TableFlags
 	var by []string
-	var from, to string
+	var from, to, project, user, name string
 	cmd := &cobra.Command{
 		Use: "report", Short: "GPU-hours, cost, waits, waste and ends by department, project, pool, user and type of GPU",
 		Long: `Shows what was used in the last 30 days, or in the time given: GPU-hours that were
 charged, what they cost at the prices that held, for how long work waited (the
 mean, and so long or less 95 of 100 waited), what was lost with attempts that
 failed or had to leave, what was seen idle in the last day, and how workloads
-ended. A workload that had GPUs of several pools or types counts in each.`,
+ended. A workload that had GPUs of several pools or types counts in each.
+With --week it is a text of one week that can be mailed: what ran, what waited and
+why, what was wasted, what it cost.`,
 		Example: `  muster report
   muster report --by department,user --from 2026-11-01 --to 2026-12-01
-  muster report --by gpu-type -o csv > november.csv`,
+  muster report --by gpu-type -o csv > november.csv
+  muster report --week | mail -s "Last week" team@example.org
+  muster report --week=2026-W47 --by user --project vision`,
 		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			q := client.ReportOptions{By: by}
-			for _, b := range by {
-				if !slices.Contains(reportBy, b) {
-					return session.UsageError(fmt.Sprintf("--by: %q is not known", b), "some of "+strings.Join(reportBy, ", "))
-				}
+			q := client.ReportOptions{By: by, Project: project, User: user}
+			err := knownBy(by)
+			if err != nil {
+				return err
 			}
-			var err error
+			if cmd.Flags().Changed("week") {
+				if from+to != "" {
+					return session.UsageError("--week goes with neither --from nor --to", "a week has both ends")
+				}
+				w, err := weekOf(name, s.Clock().Local())
+				if err != nil {
+					return err
+				}
+				return showWeek(cmd.Context(), s, t, w, q)
+			}
 			if from != "" {
 				if q.From, err = session.ParseWhen("from", from, s.Clock()); err != nil {
 					return err
@@ -63,6 +76,10 @@ ended. A workload that had GPUs of several pools or types counts in each.`,
 	f.StringSliceVar(&by, "by", []string{"project"}, "what it is told apart by: "+strings.Join(reportBy, ", ")+"; several by comma")
 	f.StringVar(&from, "from", "", "from then on: 7d, or an instant; default: 30 days ago")
 	f.StringVar(&to, "to", "", "until then: 1d, or an instant; default: now")
+	f.StringVar(&name, "week", "", "as a text, of one week: last, this, or one like 2026-W47")
+	f.Lookup("week").NoOptDefVal = lastWeek
+	f.StringVarP(&project, "project", "p", "", "only of this project or department")
+	f.StringVar(&user, "user", "", "only of this user")
 	_ = cmd.RegisterFlagCompletionFunc("by", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return reportBy, cobra.ShellCompDirectiveNoFileComp
 	})
@@ -131,3 +148,6 @@ func endsOf(x api.ReportRow) string {
 	}
 	return printers.OrDash(strings.Join(words, ", "))
 }
+
+// fixed is a number with two places.
+func fixed(n float64) string { return strconv.FormatFloat(n, 'f', 2, 64) }
