@@ -78,7 +78,8 @@ func srun(args []string) (int, error) {
 		return 1, err
 	}
 	if len(o.argv) == 0 {
-		return 1, errors.New("there is no program to start")
+		fmt.Fprintln(os.Stderr, "srun: fatal: No command given to execute.")
+		return 1, nil
 	}
 	if slices.Contains(o.argv, ":") {
 		return 1, errors.New("several programs in one step, with : between them, are not taken; use --multi-prog, or start one srun for each in the background")
@@ -252,7 +253,11 @@ func (s *step) of(r rank) program {
 	} {
 		env[name] = text
 	}
-	env["SLURM_DISTRIBUTION"] = cmp.Or(s.o.distribution, os.Getenv("SLURM_DISTRIBUTION"), "block")
+	around := "block"
+	if n <= nodes { // one on each, and no node has a second
+		around = "cyclic"
+	}
+	env["SLURM_DISTRIBUTION"] = cmp.Or(s.o.distribution, os.Getenv("SLURM_DISTRIBUTION"), around)
 	if gpus := os.Getenv("SLURM_JOB_GPUS"); gpus != "" && r.at == 0 {
 		env["SLURM_STEP_GPUS"] = gpus
 	}

@@ -35,6 +35,9 @@ var plain = []struct {
 	{regexp.MustCompile(`\bvm\b`), "NODE"},
 	{regexp.MustCompile(`[^\s"':=]*/slurm_script`), "slurm_script"},
 	{regexp.MustCompile(`tmp\.\w{6,}`), "tmp.X"},
+	{regexp.MustCompile(`365-00:00:00`), "UNLIMITED"}, // what this Slurm gives where nothing is asked for
+	{regexp.MustCompile(`/\./|/\.?$`), "/"},
+	{regexp.MustCompile(`(?m)^(MUSTER_.*|srun: Job \S+ step creation temporarily disabled.*|srun: Step created for job .*|srun: error: +(mpi/pmix|Couldn't load specified plugin name for mpi|MPI: Cannot create).*)\n?`), ""},
 	{regexp.MustCompile(`\b\d+m\d+\.\d+s`), "TIME"},
 	{regexp.MustCompile(`\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?`), "TIME"},
 }
@@ -187,6 +190,9 @@ func judged(of map[side]outcome) (likeness, []string) {
 	}
 	if there.Code != 0 && here.Code != 0 {
 		return same, nil
+	}
+	if !there.Ended && len(there.Files) == 0 && strings.Contains(here.Said, "never fits") {
+		return told, []string{"submission: it waits for ever there, and is refused here: it never fits"}
 	}
 	if there.Code == 0 && here.Code != 0 {
 		return wrongly, []string{strings.TrimSpace(here.Said)}

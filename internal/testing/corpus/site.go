@@ -48,7 +48,7 @@ func siteless(text string) string {
 const records = "/srv/records"
 
 // stub is a program that the machine has not: it writes down what it sees.
-const stub = `#!/bin/sh
+const stub = `#!/bin/bash
 name=${0##*/} mask=$(umask)
 {
 	echo "program $name $*"
@@ -73,8 +73,8 @@ exec /bin/rm "$@"`,
 // missing are programs that scripts call; the machine's own, where it has them,
 // would do something else on another machine.
 var missing = strings.Fields(`python python3 python2 module ml conda mamba mpirun mpiexec nvidia-smi rocm-smi singularity apptainer docker podman
-	git curl wget pip pip3 make cmake gcc g++ gfortran mpicc nvcc sudo su kill pkill killall ps top free df lscpu uptime nproc lsof ip ifconfig
-	tar rsync scp ssh mail sendmail perl Rscript R java ulimit numactl taskset shutdown reboot apt apt-get yum npm node`)
+	git curl wget pip pip3 make cmake gcc g++ gfortran mpicc nvcc sudo kill pkill killall ps top free df lscpu uptime nproc lsof ip ifconfig
+	tar rsync scp ssh mail sendmail perl Rscript R java numactl taskset sreport shutdown reboot apt apt-get yum npm node`)
 
 var (
 	word    = regexp.MustCompile(`[A-Za-z][\w.+-]+`)
@@ -109,6 +109,5 @@ func stubs(texts map[string]string) map[string]string {
 	for name, does := range own {
 		all[name] = fmt.Sprintf("#!/bin/sh\n%s\n", does)
 	}
-	delete(all, "ulimit")
 	return all
 }
