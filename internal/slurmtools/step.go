@@ -69,7 +69,12 @@ func become(args []string) error {
 	}
 	path, err := exec.LookPath(p.Argv[0])
 	if err == nil {
-		err = syscall.Exec(path, p.Argv, os.Environ())
+		argv := slices.Clone(p.Argv)
+		if dir, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+			path = dir + "/" + path
+		}
+		argv[0] = path // as srun, which looks for it, calls it
+		err = syscall.Exec(path, argv, os.Environ())
 	}
 	os.Exit(p.notStarted(err))
 	return nil

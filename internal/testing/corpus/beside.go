@@ -130,6 +130,11 @@ func furnish(up string, s side, unpack string, texts map[string]string) error {
 			return err
 		}
 	}
+	for _, profile := range []string{".profile", ".bash_profile", ".bashrc", ".bash_login"} { // of nobody
+		if err := put(filepath.Join(up, "root", profile), "", 0o644); err != nil {
+			return err
+		}
+	}
 	return os.MkdirAll(filepath.Join(up, records), 0o755) //nolint:gosec // jobs of any user write there
 }
 

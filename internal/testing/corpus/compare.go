@@ -15,13 +15,13 @@ type likeness string
 
 const (
 	same      likeness = "same"
-	told      likeness = "told"            // it differs, and sbatch has said so
+	announced likeness = "told"            // it differs, and sbatch has said so
 	different likeness = "different"       // it differs, and nothing was said
 	wrongly   likeness = "wrongly refused" // Slurm takes it
 	unlike    likeness = "not compared"    // this Slurm lacks the plugin that it is for
 )
 
-var likenesses = []likeness{same, told, different, wrongly, unlike}
+var likenesses = []likeness{same, announced, different, wrongly, unlike}
 
 // What differs from run to run, or by what nodes and daemons are called.
 var plain = []struct {
@@ -36,8 +36,11 @@ var plain = []struct {
 	{regexp.MustCompile(`[^\s"':=]*/slurm_script`), "slurm_script"},
 	{regexp.MustCompile(`tmp\.\w{6,}`), "tmp.X"},
 	{regexp.MustCompile(`365-00:00:00`), "UNLIMITED"}, // what this Slurm gives where nothing is asked for
-	{regexp.MustCompile(`/\./|/\.?$`), "/"},
-	{regexp.MustCompile(`(?m)^(MUSTER_.*|srun: Job \S+ step creation temporarily disabled.*|srun: Step created for job .*|srun: error: +(mpi/pmix|Couldn't load specified plugin name for mpi|MPI: Cannot create).*)\n?`), ""},
+	{regexp.MustCompile(`/\./|//`), "/"},
+	{regexp.MustCompile(`%J`), "JOB"}, // which it leaves in names as they are shown, and not in those of files
+	{regexp.MustCompile(`%N`), "NODE"},
+	{regexp.MustCompile(`tasks? [\d,-]+: Exited`), "tasks: Exited"},
+	{regexp.MustCompile(`(?m)^(MUSTER_.*|srun: Job \S+ step creation temporarily disabled.*|srun: Step created for job .*|srun: cluster configuration lacks support for cpu binding|srun: error: +(mpi/pmix|Couldn't load specified plugin name for mpi|MPI: Cannot create).*)\n?`), ""},
 	{regexp.MustCompile(`\b\d+m\d+\.\d+s`), "TIME"},
 	{regexp.MustCompile(`\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?`), "TIME"},
 }
@@ -55,7 +58,7 @@ var byChance = regexp.MustCompile(`^(SLURM_(JOB_NODELIST|NODELIST|STEP_NODELIST|
 
 // unsaid are variables that this Slurm cannot have, as it is set up, or which mean
 // its own daemons.
-var unsaid = regexp.MustCompile(`^SLURM(D_DEBUG|_PMI|_PMIX|_CONF|_JOB_GPUS|_STEP_GPUS|_GPUS_ON_NODE|_CLUSTER_NAME|_WORKING_CLUSTER|_SRUN_COMM)`)
+var unsaid = regexp.MustCompile(`^SLURM(D_DEBUG|D_TRES_BIND|_PMI|_PMIX|_CONF|_JOB_GPUS|_STEP_GPUS|_GPUS_ON_NODE|_JOB_QOS|_STEP_LAUNCHER_PORT|_CPU_BIND|_CLUSTER_NAME|_WORKING_CLUSTER|_SRUN_COMM)`)
 
 func plainRecord(text string) string {
 	var lines []string
@@ -103,12 +106,13 @@ func facts(o outcome) (all []fact) {
 			jobs = append(jobs, plainly(value))
 		}
 		slices.Sort(jobs)
-		all = append(all, fact{field, strings.Join(slices.Compact(jobs), "; ")})
+		all = append(all, fact{field, strings.TrimSuffix(strings.Join(slices.Compact(jobs), "; "), "/")})
 	}
 	files := map[string][]string{}
 	for path, text := range o.Files {
 		lines := strings.Split(plainly(text), "\n")
 		slices.Sort(lines) // what several tasks write comes in any order
+		lines = slices.CompactFunc(lines, func(a, b string) bool { return a == b && strings.Contains(a, "tasks: Exited") })
 		files[plainly(path)] = append(files[plainly(path)], strings.Join(lines, "\n"))
 	}
 	all = append(all, fact{"files", strings.Join(slices.Sorted(maps.Keys(files)), " ")})
@@ -124,7 +128,7 @@ func facts(o outcome) (all []fact) {
 	return append(all, fact{"programs", strings.Join(programs, "\n\n")})
 }
 
-// firstDifference is empty where there is none.
+// differences are those of a script, the plainest first.
 func differences(of map[side]outcome) (all []string) {
 	a, b := facts(of[slurm]), facts(of[muster])
 	with := map[string]string{}
@@ -181,28 +185,30 @@ func firstLine(a, b string) (string, string) {
 }
 
 // plugin is what Slurm says where a script is for one that has a plugin more, as pyxis is.
-var plugin = regexp.MustCompile(`unrecognized option '--container-`)
+var plugin = regexp.MustCompile(`unrecognized option '--container-|Invalid MPI type`)
 
 func judged(of map[side]outcome) (likeness, []string) {
 	there, here := of[slurm], of[muster]
-	if plugin.MatchString(there.Said) {
-		return unlike, nil
+	for _, text := range append(slices.Collect(maps.Values(there.Files)), there.Message) {
+		if plugin.MatchString(text) {
+			return unlike, nil
+		}
 	}
 	if there.Code != 0 && here.Code != 0 {
 		return same, nil
 	}
-	if !there.Ended && len(there.Files) == 0 && strings.Contains(here.Said, "never fits") {
-		return told, []string{"submission: it waits for ever there, and is refused here: it never fits"}
+	if !there.Ended && len(there.Files) == 0 && strings.Contains(here.Message, "never fits") {
+		return announced, []string{"submission: it waits for ever there, and is refused here: it never fits"}
 	}
 	if there.Code == 0 && here.Code != 0 {
-		return wrongly, []string{strings.TrimSpace(here.Said)}
+		return wrongly, []string{strings.TrimSpace(here.Message)}
 	}
 	diff := differences(of)
 	switch {
 	case len(diff) == 0:
 		return same, nil
-	case strings.Count(here.Said, "\n") > strings.Count(there.Said, "\n"):
-		return told, diff
+	case strings.Count(here.Message, "\n") > strings.Count(there.Message, "\n"):
+		return announced, diff
 	}
 	return different, diff
 }

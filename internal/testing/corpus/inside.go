@@ -20,7 +20,7 @@ import (
 // outcome is what became of a script on one side.
 type outcome struct {
 	Code    int                 // of sbatch
-	Said    string              // by sbatch
+	Message string              // by sbatch
 	Ended   bool                // all jobs came to an end by themselves
 	Jobs    []map[string]string // fields of scontrol show job
 	Files   map[string]string   // that have come or changed, by path
@@ -125,8 +125,8 @@ func (m *host) start() error {
 		err = m.startMuster()
 	}
 	if err != nil {
-		said, _ := os.ReadFile(log.Name())
-		return fmt.Errorf("%w\n%s", err, said)
+		text, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("%w\n%s", err, text)
 	}
 	if err := m.raise(); err != nil {
 		return err
@@ -180,8 +180,8 @@ func (m *host) raise() error {
 func (m *host) one(s planned, wait time.Duration) (outcome, error) {
 	var o outcome
 	var err error
-	if o.Said, o.Code, err = m.run(wait, s.Dir, "sbatch", filepath.Base(s.Name)); err != nil {
-		o.Said += err.Error()
+	if o.Message, o.Code, err = m.run(wait, s.Dir, "sbatch", filepath.Base(s.Name)); err != nil {
+		o.Message += err.Error()
 		o.Code = -1
 	}
 	empty := func() bool {
@@ -198,7 +198,7 @@ func (m *host) one(s planned, wait time.Duration) (outcome, error) {
 		}
 		_ = until("no job is left", 5*time.Second, empty)
 	}
-	if n := submitted.FindStringSubmatch(o.Said); n != nil {
+	if n := submitted.FindStringSubmatch(o.Message); n != nil {
 		number, _ := strconv.Atoi(n[1])
 		if o.Jobs, err = m.jobs(number); err != nil {
 			return o, err
@@ -250,7 +250,9 @@ func (m *host) records() (all []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, string(data))
+		if !strings.HasPrefix(string(data), "program nvidia-smi --query-gpu=uuid") { // the server's own, which looks for GPUs
+			all = append(all, string(data))
+		}
 		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
