@@ -28,9 +28,9 @@ var plain = []struct {
 	is *regexp.Regexp
 	as string
 }{
-	{regexp.MustCompile(`/tmp/corpus-\d+/slurm/run/spool/\w+/job\d+|/tmp/slurm-\d+`), "SPOOL"},
-	{regexp.MustCompile(`\b7\d{4}(_\d+)?\b`), "JOB$1"},
-	{regexp.MustCompile(`7\d{4}`), "JOB"},
+	{regexp.MustCompile(`/tmp[\w/]*/corpus-\d+/slurm/run/spool/\w+/job\d+|/tmp/slurm-\d+`), "SPOOL"},
+	{regexp.MustCompile(`\b2\d{4}(_\d+)?\b`), "JOB$1"},
+	{regexp.MustCompile(`2\d{4}`), "JOB"},
 	{regexp.MustCompile(`\b(beside(\d+|\[[\d,-]+\])|127\.0\.0\.(\d+|\[[\d,-]+\]))(,(beside(\d+|\[[\d,-]+\])|127\.0\.0\.(\d+|\[[\d,-]+\])))*`), "NODE"},
 	{regexp.MustCompile(`\bvm\b`), "NODE"},
 	{regexp.MustCompile(`[^\s"':=]*/slurm_script`), "slurm_script"},

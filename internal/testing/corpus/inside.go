@@ -32,7 +32,7 @@ const (
 	nodes       = 16
 	cpusOfNode  = 256
 	gpusOfNode  = 8
-	firstNumber = 70001 // of jobs, so that no other number in a text is one
+	firstNumber = 20001 // of jobs, so that no other number in a text is one
 )
 
 // inside runs the plan on one side, on a machine made for it.
