@@ -162,7 +162,7 @@ func (s *script) exclusive(d *directive) {
 	switch d.value {
 	case "", "exclusive":
 		s.doc.Exclusive = "node"
-		s.record(d, source.Approximated, false, "exclusive", "what it does not ask for lies idle: it is not given all CPUs of the node, nor told of them")
+		s.record(d, source.Translated, false, "exclusive", "what it does not ask for lies idle: it is not given all CPUs of the node")
 	case "user":
 		s.doc.Exclusive = "user"
 		s.record(d, source.Translated, false, "exclusive", "only with others that say the same")
