@@ -39,9 +39,9 @@ pictures: ## the three pictures of README, out of bin/shots, which make shots fi
 chaos: ## kills, frozen programs, full disks and power cuts, checked against a ledger; FOR=10m SEED=1
 	@scripts/chaos
 
-corpus: ## files of other systems below DIR: what becomes of each; RUN=1 runs them too, ARGS=-files names them
+corpus: ## files of other systems below DIR: what becomes of each; RUN=1 runs them too, BESIDE=slurm beside it, ARGS=-files names them
 	@test -n "$(DIR)" || { echo "say which files: make corpus DIR=FOLDER" >&2; exit 2; }
-	@$(if $(RUN),scripts/build bin/muster &&) go run ./internal/testing/corpus $(if $(RUN),-run bin/muster) $(ARGS) $(DIR)
+	@$(if $(RUN)$(BESIDE),scripts/build bin/muster &&) go run ./internal/testing/corpus $(if $(BESIDE),-beside bin/muster,$(if $(RUN),-run bin/muster)) $(ARGS) $(DIR)
 
 mutants: ## how many mistakes in core, engine and converters the tests would notice; ARGS='-sample 150 engine'
 	@MUSTER_SIM_SEEDS=$${MUSTER_SIM_SEEDS:-3} nice go run ./scripts/mutate $(ARGS)

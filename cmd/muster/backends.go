@@ -64,7 +64,7 @@ func openBackends(ctx context.Context, o cli.ServerOptions, st store.Store, imag
 func (p *backends) open(o cli.ServerOptions, images *images, as *local.AsSubmitter, log *slog.Logger) error {
 	logs := filepath.Join(o.DataDir, "logs")
 	if slices.Contains(o.Backends, "local") {
-		l, err := local.Open(local.Options{Dir: filepath.Join(o.DataDir, "local"), LogDir: logs, FakeGPUs: o.FakeGPUs, As: as, Images: images.backend()})
+		l, err := local.Open(local.Options{Dir: filepath.Join(o.DataDir, "local"), LogDir: logs, FakeCPUs: o.FakeCPUs, FakeGPUs: o.FakeGPUs, As: as, Images: images.backend()})
 		if err != nil {
 			return err
 		}

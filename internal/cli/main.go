@@ -41,6 +41,7 @@ type ServerOptions struct {
 	RootTasksAs    string
 	SetUIDPrograms bool
 	Socket         string
+	FakeCPUs       int // pretend to have this many CPUs; 0: as many as there are
 	FakeGPUs       int // pretend to have this many GPUs; 0: look for real ones
 	// PastWeight is how much what projects have had lately counts against them
 	// where what nobody is guaranteed is divided; 0: not at all. PastWindow is how

@@ -70,6 +70,9 @@ func serve(ctx context.Context, s *session.Session, run func(context.Context, Se
 
 // checkServer refuses options that contradict one another.
 func checkServer(o *ServerOptions) error {
+	if o.FakeCPUs < 0 || o.FakeCPUs > 65536 {
+		return session.UsageError(fmt.Sprintf("--fake-cpus: %d is outside 0 to 65536", o.FakeCPUs), "0 takes what the machine has")
+	}
 	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
 		return session.UsageError(fmt.Sprintf("--fake-gpus: %d is outside 0 to 1024", o.FakeGPUs), "0 looks for real ones")
 	}
@@ -112,6 +115,9 @@ func checkBackends(o *ServerOptions) error {
 	}
 	if o.KubeContext != "" && !slices.Contains(o.Backends, "kube") {
 		return session.UsageError("--kube-context is given without --backend kube", "add --backend kube; a file of --cluster NAME=KUBECONFIG is used with its current context")
+	}
+	if o.FakeCPUs > 0 && !slices.Contains(o.Backends, "local") {
+		return session.UsageError("--fake-cpus is about this machine, which is none of the backends", "leave it out, or add --backend local")
 	}
 	if o.FakeGPUs > 0 && !slices.Contains(o.Backends, "local") {
 		return session.UsageError("--fake-gpus is about this machine, which is none of the backends", "leave it out, or add --backend local")

@@ -75,6 +75,7 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&x.silence, "node-grace", "5m", "for how long a node may be silent before its work is run again elsewhere")
 	f.StringVar(&x.rest, "move-rest", "10m", "for how long work that has started is not moved elsewhere so that other work fits; 0s only to repeat other schedulers' cases: work may then be moved to and fro")
 	f.BoolVar(&o.InOrder, "in-order", false, "serve what waits in one project and priority in the order of submission, not the shorter before the longer")
+	f.IntVar(&o.FakeCPUs, "fake-cpus", 0, "pretend to have this many CPUs, with 8 GiB of memory each")
 	f.IntVar(&o.FakeGPUs, "fake-gpus", 0, "pretend to have this many GPUs")
 	f.Float64Var(&o.PastWeight, "past-weight", 0, "how much past use counts where what nobody is guaranteed is divided; 0: not at all, 1: as much as weights")
 	f.StringVar(&x.window, "past-window", "7d", "how far back use counts")

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,6 +82,11 @@ func batch(args []string) (int, error) {
 	}
 	findServer()
 	jobEnvironment()
+	if _, err := os.Stat("/tmp"); err == nil && os.Getenv("TMPDIR") == "" { // as slurmd does
+		if err := os.Setenv("TMPDIR", "/tmp"); err != nil {
+			return 0, err
+		}
+	}
 	if args, err = asFile(args, dir, path); err != nil {
 		return 0, err
 	}
@@ -90,7 +96,8 @@ func batch(args []string) (int, error) {
 	closeFiles, err := logFiles(cmd)
 	defer closeFiles()
 	if err != nil {
-		return 0, fmt.Errorf("its output has no place: %w; make the directory, or write another --output", err)
+		fmt.Fprintf(os.Stderr, "muster: the script cannot be run: its output has no place: %v; make the directory, or write another --output\n", err)
+		return noOutput, nil
 	}
 	closeInput, err := inputFile(cmd)
 	if err != nil { // as Slurm says it, which then runs nothing
@@ -124,6 +131,10 @@ func batch(args []string) (int, error) {
 	return exitCode(cmd.ProcessState), nil
 }
 
+// noOutput is the code of a script whose output cannot be opened: Slurm says then that
+// the signal 53 has ended it, which is none.
+const noOutput = 128 + 53
+
 // notStarted says of a script that the system does not start what Slurm says, where
 // its output is looked for, and is the code with which such a job fails: the error's
 // number.
@@ -136,8 +147,17 @@ func notStarted(cmd *exec.Cmd, err error) (int, error) {
 		return 0, err
 	}
 	reason := number.Error()
-	_, werr := fmt.Fprintf(cmd.Stderr, "slurmstepd-%s: error: execve(): bad interpreter(%s): %s\n", os.Getenv("SLURMD_NODENAME"), cmd.Path, strings.ToUpper(reason[:1])+reason[1:])
+	_, werr := fmt.Fprintf(cmd.Stderr, "slurmstepd-%s: error: execve(): bad interpreter(%s): %s\n", os.Getenv("SLURMD_NODENAME"), interpreter(cmd), strings.ToUpper(reason[:1])+reason[1:])
 	return int(number), werr
+}
+
+// interpreter is what stands in the script's first line.
+func interpreter(cmd *exec.Cmd) string {
+	words := cmd.Args
+	if i := slices.IndexFunc(words, func(w string) bool { return filepath.Base(w) == slurmScript }); i > 0 {
+		words = words[:i]
+	}
+	return strings.Join(words, " ")
 }
 
 func exitCode(state *os.ProcessState) int {

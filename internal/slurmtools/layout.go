@@ -17,6 +17,7 @@ type options struct {
 	relative                          int
 	nodeGPUs, allGPUs                 int  // of each node and of the step; 0: not said
 	overlap                           bool // it shares CPUs with other steps
+	exact                             bool // it has the CPUs of its processes, and no more
 	pty                               bool
 	label, killOnBadExit              bool
 	list, exclude, name               string
@@ -122,7 +123,10 @@ func (o *options) set(name, value string) error {
 	case "ntasks-per-node":
 		return number(&o.perNode)
 	case "cpus-per-task":
+		o.exact = true
 		return number(&o.cpus)
+	case "exact", "exclusive":
+		o.exact = true
 	case "relative":
 		return number(&o.relative)
 	case "gpus-per-task":

@@ -132,7 +132,7 @@ func TestSrunExitsAsItsWorstRank(t *testing.T) {
 
 func TestRefusalsOfSrunSayWhy(t *testing.T) {
 	for args, why := range map[string]string{
-		"":                      "no program",
+		"":                      "No command given to execute",
 		"--ntask=2 true":        "unknown option --ntask",
 		"-N 2 true":             "2 nodes are asked for, and there are 1",
 		"-w elsewhere true":     "is not a node of this job",

@@ -60,6 +60,7 @@ type step struct {
 	image    *stepImage   // of its containers; nil: it has none
 	boxes    map[int]made // by node
 	boxDir   string       // where those of the job are
+	umask    int          // of srun, and so of what it starts
 	input    *feed
 	mu       sync.Mutex
 	opened   map[string]bool // files of its output
@@ -78,7 +79,8 @@ func srun(args []string) (int, error) {
 		return 1, err
 	}
 	if len(o.argv) == 0 {
-		return 1, errors.New("there is no program to start")
+		fmt.Fprintln(os.Stderr, "srun: fatal: No command given to execute.")
+		return 1, nil
 	}
 	if slices.Contains(o.argv, ":") {
 		return 1, errors.New("several programs in one step, with : between them, are not taken; use --multi-prog, or start one srun for each in the background")
@@ -96,7 +98,8 @@ func srun(args []string) (int, error) {
 		fmt.Fprintln(os.Stderr, "srun: error: Not using a pseudo-terminal, disregarding --pty option")
 		o.pty = false
 	}
-	s := step{o: o}
+	s := step{o: o, umask: syscall.Umask(0)}
+	syscall.Umask(s.umask)
 	if err := s.place(dir, hosts); err != nil {
 		return 1, err
 	}
@@ -238,26 +241,30 @@ func (s *step) of(r rank) program {
 			gtids = append(gtids, strconv.Itoa(x.proc))
 		}
 	}
-	var each []string
-	for _, c := range counts {
-		each = append(each, strconv.Itoa(c))
-	}
+	each := spec.SlurmPerNode(counts)
 	for name, text := range map[string]string{
 		keyVar: s.keyOn(r.at), "SLURM_STEP_ID": strconv.Itoa(s.id), "SLURM_STEPID": strconv.Itoa(s.id),
 		"SLURM_PROCID": strconv.Itoa(r.proc), "SLURM_LOCALID": strconv.Itoa(r.local), "SLURM_NODEID": strconv.Itoa(r.node),
 		"SLURM_NTASKS": strconv.Itoa(n), "SLURM_NPROCS": strconv.Itoa(n), "SLURM_STEP_NUM_TASKS": strconv.Itoa(n),
 		"SLURM_STEP_NUM_NODES": strconv.Itoa(nodes), "SLURM_NNODES": strconv.Itoa(nodes),
-		"SLURM_STEP_NODELIST": strings.Join(s.hosts, ","), "SLURM_STEP_TASKS_PER_NODE": strings.Join(each, ","), "SLURM_TASKS_PER_NODE": strings.Join(each, ","),
+		"SLURM_STEP_NODELIST": strings.Join(s.hosts, ","), "SLURM_STEP_TASKS_PER_NODE": each, "SLURM_TASKS_PER_NODE": each, "SLURM_UMASK": fmt.Sprintf("%04o", s.umask),
 		"SLURM_GTIDS": strings.Join(gtids, ","), "SLURMD_NODENAME": r.host, "SLURM_LAUNCH_NODE_IPADDR": s.hosts[0],
 	} {
 		env[name] = text
 	}
-	env["SLURM_DISTRIBUTION"] = cmp.Or(s.o.distribution, os.Getenv("SLURM_DISTRIBUTION"), "block")
+	around := "block"
+	if n <= nodes { // one on each, and no node has a second
+		around = "cyclic"
+	}
+	env["SLURM_DISTRIBUTION"] = cmp.Or(s.o.distribution, os.Getenv("SLURM_DISTRIBUTION"), around)
 	if gpus := os.Getenv("SLURM_JOB_GPUS"); gpus != "" && r.at == 0 {
 		env["SLURM_STEP_GPUS"] = gpus
 	}
 	if s.o.label {
 		env["SLURM_LABELIO"] = "1"
+	}
+	if s.o.exact {
+		env["SLURM_CPUS_ON_NODE"] = strconv.Itoa(counts[r.node] * max(s.o.cpus, 1))
 	}
 	if s.o.cpus > 0 {
 		env["SLURM_CPUS_PER_TASK"] = strconv.Itoa(s.o.cpus)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,11 +68,34 @@ func become(args []string) error {
 		}
 	}
 	path, err := exec.LookPath(p.Argv[0])
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "slurmstepd-%s: error: execve(): %s: No such file or directory\n", p.Env["SLURMD_NODENAME"], p.Argv[0])
-		os.Exit(2)
+	if err == nil {
+		argv := slices.Clone(p.Argv)
+		if dir, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {
+			path = dir + "/" + path
+		}
+		argv[0] = path // as srun, which looks for it, calls it
+		err = syscall.Exec(path, argv, os.Environ())
 	}
-	return syscall.Exec(path, p.Argv, os.Environ())
+	os.Exit(p.notStarted(err))
+	return nil
+}
+
+// notStarted says why a program does not start as Slurm does, and is the code with
+// which the task then ends: the error's number.
+func (p program) notStarted(err error) int {
+	number := syscall.ENOENT
+	if errors.Is(err, fs.ErrPermission) {
+		number = syscall.EACCES
+	} else {
+		errors.As(err, &number)
+	}
+	name := p.Argv[0]
+	if dir, err := os.Getwd(); err == nil && strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		name = dir + "/" + name
+	}
+	reason := number.Error()
+	fmt.Fprintf(os.Stderr, "slurmstepd-%s: error: execve(): %s: %s\n", p.Env["SLURMD_NODENAME"], name, strings.ToUpper(reason[:1])+reason[1:])
+	return int(number)
 }
 
 // devices leaves a process its step's part of the node's GPUs, or its own part of

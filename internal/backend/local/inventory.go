@@ -17,6 +17,9 @@ import (
 // reservedAtMax is kept of the machine's memory for everything but tasks.
 const reservedAtMax = 1 << 30
 
+// memoryOfFakeCPU is the memory that comes with each CPU that is pretended, in bytes.
+const memoryOfFakeCPU = 8 << 30
+
 // Inventory implements backend.Backend: this machine is the one node. A GPU tool
 // that fails makes the node unready rather than make its GPUs vanish.
 func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
@@ -36,6 +39,9 @@ func (p *Backend) Inventory(ctx context.Context) ([]core.Node, error) {
 	}
 	if quota, ok := cgroup.CPUQuota(); ok {
 		n.CPU = min(n.CPU, quota)
+	}
+	if fake := int64(p.opts.FakeCPUs); fake > 0 {
+		n.CPU, n.Memory = fake*1000, fake*memoryOfFakeCPU
 	}
 	if p.opts.FakeGPUs > 0 {
 		n.Devices = gpu.Fake(p.opts.FakeGPUs)

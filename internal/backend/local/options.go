@@ -42,6 +42,7 @@ type Options struct {
 	Exe        []string      // how to start a supervisor; default /proc/self/exe __supervisor
 	NodeName   core.NodeID   // default: the host name
 	Pool       string        // default: "default"
+	FakeCPUs   int           // pretend to have this many CPUs, with 8 GiB of memory each; 0: what the machine has
 	FakeGPUs   int           // pretend to have this many GPUs instead of looking for real ones
 	Linger     time.Duration // how long a supervisor without tasks and clients stays; default 5 s
 
@@ -55,6 +56,9 @@ type Options struct {
 func (o Options) complete() (Options, error) {
 	if o.Dir == "" {
 		return o, fmt.Errorf("local backend: Dir is empty; name the directory for the records of tasks")
+	}
+	if o.FakeCPUs < 0 || o.FakeCPUs > 65536 {
+		return o, fmt.Errorf("local backend: FakeCPUs is %d; allowed are 0 to 65536", o.FakeCPUs)
 	}
 	if o.FakeGPUs < 0 || o.FakeGPUs > 1024 {
 		return o, fmt.Errorf("local backend: FakeGPUs is %d; allowed are 0 to 1024", o.FakeGPUs)

@@ -236,6 +236,9 @@ func batches(c *compat.Call, name string, data []byte, options, args []string) (
 	}
 	if !c.Bool("quiet") && !c.Bool("parsable") {
 		compat.Report(c, name, res)
+		if len(res.Documents) > 0 && res.Documents[0].Exclusive == "node" { // no loss, but another number than there
+			c.Say("exclusive: what it does not ask for lies idle: it is not given all CPUs of the node, and SLURM_CPUS_ON_NODE is what it asks for")
+		}
 	}
 	for _, doc := range res.Documents {
 		if err := placed(c, name, doc); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/core/amount"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // Scontrol is scontrol.
@@ -224,13 +225,13 @@ func jobRecord(r *row) [][]string {
 		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
 		{"JobState=" + r.state.Long, "Reason=" + reason, "Dependency=" + waited},
 		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + r.exitCode()},
-		{"RunTime=" + terms.Clock(ran), "TimeLimit=" + terms.Limit(w)},
+		{"RunTime=" + terms.Clock(ran), "TimeLimit=" + terms.WholeLimit(w)},
 		{"SubmitTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown")},
 		{"StartTime=" + terms.Instant(began, "Unknown"), "EndTime=" + terms.Instant(ended, "Unknown"), "Deadline=" + terms.Instant(deadline, "N/A")},
 		{"Partition=" + terms.Partition(p, w)},
 		{"NodeList=" + cmp.Or(terms.Hosts(r.nodes()), "(null)")},
 		{"BatchHost=" + r.known('B')},
-		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, fmt.Sprintf("NumTasks=%d", one.count), fmt.Sprintf("CPUs/Task=%s", d.Resources.CPU.String())},
+		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, "NumTasks=" + strconv.Itoa(tasksOf(d, r.nodeCount())), "CPUs/Task=" + cpusOfTask(d)},
 		{"TRES=" + tres},
 		{"Command=" + commandOf(d)},
 		{"WorkDir=" + d.Workdir},
@@ -246,6 +247,26 @@ func jobRecord(r *row) [][]string {
 		lines = append(lines, []string{"Licenses=" + terms.Licenses(d.Licenses)})
 	}
 	return lines
+}
+
+// tasksOf is how many processes a job's srun starts where it is not told.
+func tasksOf(d *spec.Document, nodes int) int {
+	switch s := d.Slurm; {
+	case s == nil:
+		return nodes
+	case s.Tasks > 0:
+		return s.Tasks
+	default:
+		return nodes * max(s.TasksPerNode, 1)
+	}
+}
+
+// cpusOfTask is how many CPUs each of them was asked for.
+func cpusOfTask(d *spec.Document) string {
+	if d.Slurm == nil {
+		return d.Resources.CPU.String()
+	}
+	return strconv.Itoa(max(d.Slurm.CPUsPerTask, 1))
 }
 
 func showNodes(c *compat.Call, name string) error {

@@ -45,6 +45,15 @@ func (s *script) variables() {
 			s.doc.Slurm.Variables = source.Set(s.doc.Slurm.Variables, name, value)
 		}
 	}
+	if d := s.opts["open-mode"]; d != nil && d.value != "" {
+		s.doc.Slurm.Variables = source.Set(s.doc.Slurm.Variables, "SLURM_OPEN_MODE", d.value[:1])
+	}
+	switch { // one of them says how many threads of a core are used
+	case s.opts["ntasks-per-core"] != nil || s.opts["threads-per-core"] != nil:
+		delete(s.doc.Slurm.Variables, "SLURM_HINT")
+	case s.doc.Slurm.Variables["SLURM_HINT"] == "nomultithread":
+		s.doc.Slurm.Variables["SLURM_THREADS_PER_CORE"] = "1"
+	}
 	for option, name := range map[string]string{"mem-per-cpu": "SLURM_MEM_PER_CPU", "mem-per-gpu": "SLURM_MEM_PER_GPU"} {
 		d := s.opts[option]
 		if d == nil {

@@ -192,3 +192,21 @@ func UnpackEnvironment(text string) ([]string, error) {
 	}
 	return strings.Split(string(vars), "\x00"), nil
 }
+
+// SlurmPerNode writes amounts of nodes, in their order, as Slurm does: 4(x2),3.
+func SlurmPerNode(counts []int) string {
+	var parts []string
+	for i := 0; i < len(counts); {
+		same := i
+		for same < len(counts) && counts[same] == counts[i] {
+			same++
+		}
+		part := strconv.Itoa(counts[i])
+		if same-i > 1 {
+			part = fmt.Sprintf("%s(x%d)", part, same-i)
+		}
+		parts = append(parts, part)
+		i = same
+	}
+	return strings.Join(parts, ",")
+}

@@ -79,10 +79,14 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	if s.Tasks > 0 || s.TasksPerNode > 0 { // libraries take it for a sign that srun starts them
 		set(num(tasks), "SLURM_NTASKS", "SLURM_NPROCS")
 	}
-	set(perNode(tasks, s.TasksPerNode, nodes), "SLURM_TASKS_PER_NODE")
-	cpus := num(int((r.CPU.Milli() + 999) / 1000))
-	set(cpus, "SLURM_CPUS_ON_NODE")
-	set(onEach(cpus, nodes), "SLURM_JOB_CPUS_PER_NODE")
+	cpus := int((r.CPU.Milli() + 999) / 1000)
+	layout := spec.SlurmLayout(tasks, s.TasksPerNode, nodes)
+	if s.Tasks == 0 && s.TasksPerNode == 0 { // as many as there is room for
+		layout = slices.Repeat([]int{max(cpus/max(s.CPUsPerTask, 1), 1)}, nodes)
+	}
+	set(spec.SlurmPerNode(layout), "SLURM_TASKS_PER_NODE")
+	set(num(cpus), "SLURM_CPUS_ON_NODE")
+	set(spec.SlurmPerNode(slices.Repeat([]int{cpus}, nodes)), "SLURM_JOB_CPUS_PER_NODE")
 	optional := func(n int64, names ...string) {
 		if n > 0 {
 			set(strconv.FormatInt(n, 10), names...)
@@ -95,37 +99,17 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 		optional(r.Memory.Units()>>20, "SLURM_MEM_PER_NODE")
 	}
 	optional(int64(r.GPU.Devices()), "SLURM_GPUS_ON_NODE") // SLURM_GPUS and its like are there where options say them
-	for name, v := range map[string]string{"SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_INPUT": s.Input, "MUSTER_SLURM_SIGNAL": s.Signal, "SLURM_EXPORT_ENV": s.Export, "MUSTER_SLURM_OPEN_MODE": s.OpenMode} {
+	for name, v := range map[string]string{"SLURM_JOB_ACCOUNT": s.Account, "MUSTER_SLURM_OUTPUT": s.Output, "MUSTER_SLURM_ERROR": s.Error, "MUSTER_SLURM_INPUT": s.Input, "MUSTER_SLURM_SIGNAL": s.Signal, "MUSTER_SLURM_OPEN_MODE": s.OpenMode} {
 		if v != "" {
 			set(v, name)
 		}
 	}
+	if s.Export != "" && !strings.EqualFold(s.Export, "ALL") {
+		set(s.Export, "SLURM_EXPORT_ENV")
+	}
 	maps.Copy(m, s.Variables)
 	optional(int64(d.MaxDuration.Std().Seconds()), "MUSTER_SLURM_LIMIT")
 	slurmArray(m, d, t, w.Seq)
-}
-
-// perNode is SLURM_TASKS_PER_NODE: 4(x2),3.
-func perNode(tasks, most, nodes int) string {
-	counts := spec.SlurmLayout(tasks, most, nodes)
-	var parts []string
-	for i := 0; i < len(counts); {
-		same := i
-		for same < len(counts) && counts[same] == counts[i] {
-			same++
-		}
-		parts = append(parts, onEach(strconv.Itoa(counts[i]), same-i))
-		i = same
-	}
-	return strings.Join(parts, ",")
-}
-
-// onEach is an amount that so many nodes have: 4(x2).
-func onEach(amount string, nodes int) string {
-	if nodes > 1 {
-		return fmt.Sprintf("%s(x%d)", amount, nodes)
-	}
-	return amount
 }
 
 // arrayIndex is the place of t in its array.

@@ -73,3 +73,69 @@ func TestWhatIsImportedIsRun(t *testing.T) {
 		t.Errorf("%d things are left behind, %v", len(left), err)
 	}
 }
+
+// Batch scripts run on a real Slurm and on Muster, and are told apart by what they do.
+func TestScriptsAreComparedWithSlurm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts a Slurm: not in -short")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("a machine of its own for each side takes root")
+	}
+	for _, name := range []string{"unshare", "ip", "apt-get", "dpkg"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%v: install it to compare with Slurm", err)
+		}
+	}
+	slurmHere, err := filepath.Abs("../../../scripts/slurm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	layers := t.TempDir()
+	if out, err := exec.Command("unshare", "--mount", "--net", "--pid", "--fork", "sh", "-c", `cd "$1" && mkdir up wk at && mount -t overlay overlay -o lowerdir=/,upperdir=up,workdir=wk at`, "sh", layers).CombinedOutput(); err != nil {
+		t.Skipf("no machine of its own can be made here: %v\n%s", err, out)
+	}
+	bin, dir := t.TempDir(), t.TempDir()
+	for name, pkg := range map[string]string{"muster": "github.com/musterhq/muster/cmd/muster", "corpus": "github.com/musterhq/muster/internal/testing/corpus"} {
+		if out, err := exec.Command("go", "build", "-o", filepath.Join(bin, name), pkg).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	for name, text := range map[string]string{
+		"steps.sh":  "#!/bin/bash\n#SBATCH -p theirs -a 1-2 -n 4 --cpus-per-task=2 --gres=gpu:a100:1\nsrun nosuchprogram --seed $SLURM_ARRAY_TASK_ID\nexit $SLURM_ARRAY_TASK_ID\n",
+		"alone.sh":  "#!/bin/bash\n#SBATCH --exclusive\nnosuchprogram $SLURM_CPUS_ON_NODE\n",
+		"parts.sh":  "#!/bin/bash\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2\ntrue\n",
+		"typo.sh":   "#!/bin/bash\n#SBATCH --nosuchoption=1\ntrue\n",
+		"notes.txt": "no script\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(filepath.Join(bin, "corpus"), "-beside", filepath.Join(bin, "muster"), "-slurm", slurmHere, "-files", dir)
+	tmp, err := os.MkdirTemp("/tmp", "c") // names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	out, err := cmd.CombinedOutput()
+	if strings.Contains(string(out), "slurm is not to be had") {
+		t.Skipf("%v\n%s", err, out)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, compared, _ := strings.Cut(strings.Join(strings.Fields(string(out)), " "), "beside Slurm: ")
+	for _, want := range []string{
+		"4 batch scripts, of which Slurm refuses 1", "same 2 50.0 %", "told 1 25.0 %", "different 0 0.0 %", "wrongly refused 1 25.0 %",
+		"told: alone.sh:", "wrongly refused: parts.sh:",
+	} {
+		if !strings.Contains(compared, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("%d things are left behind, %v", len(left), err)
+	}
+}

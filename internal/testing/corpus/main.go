@@ -25,8 +25,14 @@ func run(args []string, out io.Writer) error {
 	files := flags.Bool("files", false, "name the files too: of each verdict, and of each reason up to five")
 	binary := flags.String("run", "", "`PROGRAM` muster, by which what was imported is run too")
 	wait := flags.Duration("wait", time.Minute, "how long what is run may take to come to an end")
+	beside := flags.String("beside", "", "`PROGRAM` muster, with which every batch script is also run, and compared with a real Slurm")
+	unpack := flags.String("slurm", "scripts/slurm", "`PROGRAM` that fetches and runs the real Slurm")
+	in := flags.String("inside", "", "run one `SIDE` of the comparison, on a machine made for it")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *in != "" {
+		return inside(side(*in), flags.Arg(0))
 	}
 	if flags.NArg() != 1 {
 		return fmt.Errorf("it takes one folder and has %d: write make corpus DIR=FOLDER", flags.NArg())
@@ -36,6 +42,9 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	c.print(out, *files)
+	if *beside != "" {
+		return besides(c, *beside, *unpack, *wait, *files, out)
+	}
 	if *binary == "" {
 		return nil
 	}

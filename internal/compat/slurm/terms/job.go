@@ -41,6 +41,14 @@ func Used(w *api.Workload, now time.Time) time.Duration {
 	return max(now.Sub(compat.At(a.RunningAt)), 0)
 }
 
+// WholeLimit is the time limit of a job with all its digits, as scontrol writes it.
+func WholeLimit(w *api.Workload) string {
+	if d := cli.Document(w).MaxDuration.Std(); d > 0 {
+		return Clock(d)
+	}
+	return "UNLIMITED"
+}
+
 // Limit is the time limit of a job.
 func Limit(w *api.Workload) string {
 	if d := cli.Document(w).MaxDuration.Std(); d > 0 {
