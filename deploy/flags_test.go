@@ -15,6 +15,7 @@ var noValue = map[string]string{
 	"backend":         "a server in a cluster drives that, and no machine",
 	"kubeconfig":      "the cluster is the one that it runs in",
 	"kube-context":    "the same",
+	"fake-cpus":       "of a machine",
 	"fake-gpus":       "of a machine",
 	"tasks-as":        "of a machine that is shared",
 	"root-tasks-as":   "the same",
