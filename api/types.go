@@ -483,7 +483,7 @@ type UsageList struct {
 	From     Time    `json:"from"`
 	To       Time    `json:"to"`
 	Total    float64 `json:"totalGpuSeconds"`
-	Cost     float64 `json:"totalCost,omitempty"`
+	Cost     float64 `json:"totalCost,omitempty" doc:"Unit: the currency"` // in the currency
 	Currency string  `json:"currency,omitempty" doc:"Absent where nothing costs anything"`
 	Idle     float64 `json:"idleGpuSeconds,omitempty"`
 	Lost     float64 `json:"lostGpuSeconds,omitempty"`

@@ -39,7 +39,7 @@ func Ours(phase func(lifecycle.Phase) string) *Words {
 		"access", "access-rule", "apply", "approvals", "approve", "attach", "audit", "auth", "budget", "check", "cluster", "compute", "config", "cp", "datasource", "datavolume", "delete", "department",
 		"describe", "diff", "doctor", "environment", "events", "exec", "explain", "export", "get", "hold", "import", "license", "lifecycle", "login", "logout", "logs", "metrics", "move", "node",
 		"notifications", "policy", "pool", "port-forward", "preempt", "price", "project", "quota", "reject", "release", "report", "reservation", "restart", "role", "run", "scale", "schedule", "secret",
-		"server", "service-account", "share", "simulate", "ssh-config", "stop", "template", "token", "top", "ui", "update", "usage", "user", "util", "version", "wait", "why",
+		"server", "service-account", "share", "simulate", "ssh-config", "stop", "template", "token", "top", "ui", "update", "usage", "user", "user-limit", "util", "version", "wait", "why",
 	}}
 }
 

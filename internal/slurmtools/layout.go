@@ -1,6 +1,7 @@
 package slurmtools
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -212,15 +213,42 @@ func (o *options) layout(hosts []string, fits func(at, processes, nodes int) boo
 	if at = pick(at, count, func(at int) bool { return fits(at, slices.Max(counts), count) }); at == nil {
 		return nil, nil, nil
 	}
-	proc := 0
-	for node, n := range counts {
+	for node := range counts {
 		step = append(step, hosts[at[node]])
-		for local := range n {
-			ranks = append(ranks, rank{proc: proc, local: local, node: node, at: at[node], host: hosts[at[node]]})
-			proc++
-		}
+	}
+	for proc, local := range o.dealt(counts) {
+		node := local.node
+		ranks = append(ranks, rank{proc: proc, local: local.n, node: node, at: at[node], host: hosts[at[node]]})
 	}
 	return ranks, step, nil
+}
+
+// seat is the place of a process among those of its node.
+type seat struct{ node, n int }
+
+// dealt is where each process goes, in their order, where nodes have so many each: node
+// by node, or so many at a time to one node after the other, as --distribution says
+// of nodes (https://slurm.schedmd.com/srun.html#OPT_distribution). What it says
+// of sockets and cores is the machine's affair.
+func (o *options) dealt(counts []int) []seat {
+	size := slices.Max(counts)
+	switch how, _, _ := strings.Cut(cmp.Or(o.distribution, os.Getenv("SLURM_DISTRIBUTION")), ":"); {
+	case how == "cyclic":
+		size = 1
+	case strings.HasPrefix(how, "plane="):
+		if n, err := strconv.Atoi(how[len("plane="):]); err == nil && n > 0 {
+			size = n
+		}
+	}
+	var all []seat
+	for first := 0; first < slices.Max(counts); first += size {
+		for node, n := range counts {
+			for k := first; k < min(first+size, n); k++ {
+				all = append(all, seat{node, k})
+			}
+		}
+	}
+	return all
 }
 
 // choose is the nodes that a step may use, by their numbers: as many as it asks for, or

@@ -202,6 +202,10 @@ func TestLayout(t *testing.T) {
 		"-n 2 -r 1 x":                "b0 c0",
 		"-n2 -l x":                   "a0 b0",
 		"-n 5 --ntasks-per-node=2 x": "a0 a1 b0 b1 c0",
+		"-n 5 -m cyclic x":           "a0 b0 c0 a1 b1",
+		"-N 2 -n 5 --distribution=cyclic:block x": "a0 b0 a1 b1 a2",
+		"-N 2 -n 7 -m plane=2 x":                  "a0 a1 b0 b1 a2 a3 b2",
+		"-N 2 -n 4 -m block:cyclic x":             "a0 a1 b0 b1",
 	} {
 		o, err := parse(strings.Fields(args))
 		if err != nil {

@@ -71,7 +71,7 @@ func cutOption(name string) []string {
 // ignored are options that change nothing of what is computed.
 var ignored = source.Reasons{
 	"acctg-freq": "usage is always counted", "quiet": "it is about what sbatch prints", "verbose": "it is about what sbatch prints", "parsable": "it is about what sbatch prints",
-	"wait": "muster wait does it", "oversubscribe": "what is not asked for others may have", "overcommit": "srun starts as many as it is told", "distribution": "ranks go to nodes in blocks",
+	"wait": "muster wait does it", "oversubscribe": "what is not asked for others may have", "overcommit": "srun starts as many as it is told", "distribution": "srun deals ranks to nodes so",
 	"gpu-bind": "each node's GPUs are all its own", "gres-flags": "each node's GPUs are all its own", "mem-bind": "the kernel sees to it", "hint": "the kernel sees to it", "cpu-freq": "the kernel sees to it",
 	"gpu-freq": "the driver sees to it", "use-min-nodes": "the number of nodes is fixed", "contiguous": "nodes have no order", "wait-all-nodes": "all start together", "kill-on-invalid-dep": "a job whose dependency ends otherwise waits, in case that is restarted; it fails once that is deleted",
 	"ignore-pbs": "only #SBATCH lines are read", "get-user-env": "the environment is the submitter's", "no-kill": "what follows from a lost node the retry says", "propagate": "limits are the server's", "profile": "usage is always measured",

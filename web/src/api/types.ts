@@ -2960,6 +2960,7 @@ export interface UsageList {
   missing?: string[]
   next: string
   to: Time
+  /** Unit: the currency */
   totalCost?: number
   totalGpuSeconds: number
 }
