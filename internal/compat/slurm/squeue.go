@@ -60,7 +60,7 @@ state, %M time used, %l limit, %L time left, %D nodes, %C CPUs, %b GPUs, %m memo
 			{Names: "sort S", Arg: "FIELDS", Many: true, Does: "by these fields, by letter; - in front turns one around"},
 			{Names: "start", Does: "when waiting jobs are expected to start"},
 			{Names: "states t", Arg: "STATES", Many: true, Does: "only jobs in these states; all: ended ones too"},
-			{Names: "steps s", Arg: "IDS", Bare: "all", Void: "sstat -a JOB shows the steps that run, and sacct -j JOB all.", Refused: true},
+			{Names: "steps s", Arg: "IDS", Bare: everyStep, Does: "steps that run: all, or those of these jobs, such as 12 or 12.0"},
 			{Names: "hide", Void: "every pool is visible."},
 			{Names: "user u", Arg: "NAMES", Many: true, Does: "only jobs of these users"},
 			{Names: "verbose v", Void: "there is nothing more to tell."},
@@ -80,6 +80,8 @@ func squeue(c *compat.Call) error {
 	format := c.Text("format")
 	switch {
 	case c.Given("format"):
+	case c.Given("steps"):
+		format = stepFormat
 	case c.Bool("start"):
 		format = startFormat
 	case c.Bool("long"):
@@ -90,6 +92,9 @@ func squeue(c *compat.Call) error {
 	fields, after, err := fieldsOf(c, "squeue", format)
 	if err != nil {
 		return err
+	}
+	if c.Given("steps") {
+		return squeueSteps(c, fields, after)
 	}
 	p, err := compat.Places(c.Context, c.Tool)
 	if err != nil {

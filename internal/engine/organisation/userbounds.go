@@ -31,6 +31,7 @@ func UserBounds() draft.Command[[]UserBoundState] {
 			at[name] = len(out)
 			out = append(out, UserBoundState{UserBound: all[name], Queued: tx.State.Queued.User(name)})
 		}
+		milli := make([]int64, len(out))
 		for id := range tx.Workloads() {
 			w, tasks, ok := tx.View(id)
 			if !ok || w.Kind.Foreign() {
@@ -43,9 +44,12 @@ func UserBounds() draft.Command[[]UserBoundState] {
 			out[i].Running++
 			for _, t := range tasks {
 				if workload.Holds(w, t) {
-					out[i].GPU += float64(t.Milli()) / 1000
+					milli[i] += t.Milli()
 				}
 			}
+		}
+		for i := range out { // whole numbers are added up: the order of sums is none
+			out[i].GPU = float64(milli[i]) / 1000
 		}
 		return out, nil
 	}
