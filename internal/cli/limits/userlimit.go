@@ -161,7 +161,11 @@ func whom(name string) string {
 func inWords(b api.UserBound) string {
 	var out []string
 	if b.GPU != nil {
-		out = append(out, "at most "+printers.Number(*b.GPU)+" GPUs")
+		noun := " GPUs"
+		if *b.GPU == 1 {
+			noun = " GPU"
+		}
+		out = append(out, "at most "+printers.Number(*b.GPU)+noun)
 	}
 	if b.MaxRunning > 0 {
 		out = append(out, "at most "+session.Plural(b.MaxRunning, "running workload"))
