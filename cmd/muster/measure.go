@@ -43,6 +43,15 @@ func openMeasured(o cli.ServerOptions, log *slog.Logger) *measured {
 
 // run writes it now and then until ctx is done, and once more then.
 func (m *measured) run(ctx context.Context) {
+	nowAndThen(ctx, func() {
+		if err := m.Save(m.path); err != nil {
+			m.log.Warn("what was measured may be lost with this process", "err", err)
+		}
+	})
+}
+
+// nowAndThen saves every saveEvery until ctx is done, and once more then.
+func nowAndThen(ctx context.Context, save func()) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()
 	for done := false; !done; {
@@ -51,9 +60,7 @@ func (m *measured) run(ctx context.Context) {
 			done = true
 		case <-tick.C:
 		}
-		if err := m.Save(m.path); err != nil {
-			m.log.Warn("what was measured may be lost with this process", "err", err)
-		}
+		save()
 	}
 }
 
@@ -125,18 +132,11 @@ func openWaited(o cli.ServerOptions, log *slog.Logger) *reasons {
 
 // run writes it now and then until ctx is done, and once more then.
 func (r *reasons) run(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
-	defer tick.Stop()
-	for done := false; !done; {
-		select {
-		case <-ctx.Done():
-			done = true
-		case <-tick.C:
-		}
+	nowAndThen(ctx, func() {
 		if err := r.Save(); err != nil {
 			r.log.Warn("for what workloads have waited lately may be lost with this process", "err", err)
 		}
-	}
+	})
 }
 
 // openTracer is what tells traces, and what tasks are given for theirs; nil: they

@@ -65,10 +65,7 @@ func (s *routes) licenseRoutes() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-license", Method: http.MethodDelete, Path: "/v1/licenses/{name}", Summary: "Forget a license that no workload asks for any more", Tags: tags, DefaultStatus: http.StatusNoContent,
-	}, func(ctx context.Context, in *request.RecordName) (*struct{}, error) {
-		err := s.Control.Apply(ctx, organisation.Organise([]organisation.Edit{{What: organisation.RecordLicense, Name: in.Name, Drop: true}}, false))
-		return nil, problem.OrNil(s.Log, err)
-	})
+	}, s.drop(organisation.RecordLicense))
 }
 
 func (s *routes) licenses(ctx context.Context) ([]api.License, error) {

@@ -70,10 +70,7 @@ func (s *routes) poolRoutes() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-pool", Method: http.MethodDelete, Path: "/v1/pools/{name}", Summary: "Delete a pool that nothing needs any more", Tags: tags, DefaultStatus: http.StatusNoContent,
-	}, func(ctx context.Context, in *request.RecordName) (*struct{}, error) {
-		err := s.Control.Apply(ctx, organisation.Organise([]organisation.Edit{{What: organisation.RecordPool, Name: in.Name, Drop: true}}, false))
-		return nil, problem.OrNil(s.Log, err)
-	})
+	}, s.drop(organisation.RecordPool))
 }
 
 func (s *routes) pools(ctx context.Context) ([]api.Pool, error) {

@@ -43,6 +43,14 @@ func Register(r *reader.Reader, a huma.API) {
 	s.previewRoute()
 }
 
+// drop deletes a record of one sort by its name.
+func (s *routes) drop(what organisation.Record) func(context.Context, *request.RecordName) (*struct{}, error) {
+	return func(ctx context.Context, in *request.RecordName) (*struct{}, error) {
+		err := s.Control.Apply(ctx, organisation.Organise([]organisation.Edit{{What: what, Name: in.Name, Drop: true}}, false))
+		return nil, problem.OrNil(s.Log, err)
+	}
+}
+
 type projectOutput struct {
 	Status int
 	Body   api.Project
@@ -116,10 +124,7 @@ func (s *routes) projectRoutesOf(what organisation.Record, path string) {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-" + kind, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Delete a " + kind + " that nothing needs any more", Tags: tags, DefaultStatus: http.StatusNoContent,
-	}, func(ctx context.Context, in *request.RecordName) (*struct{}, error) {
-		err := s.Control.Apply(ctx, organisation.Organise([]organisation.Edit{{What: what, Name: in.Name, Drop: true}}, false))
-		return nil, problem.OrNil(s.Log, err)
-	})
+	}, s.drop(what))
 	s.projectActions(what, path)
 }
 

@@ -69,10 +69,7 @@ func (s *routes) reservationRoutes() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-reservation", Method: http.MethodDelete, Path: "/v1/reservations/{name}", Summary: "Delete a reservation that nobody waits for", Tags: tags, DefaultStatus: http.StatusNoContent,
-	}, func(ctx context.Context, in *request.RecordName) (*struct{}, error) {
-		err := s.Control.Apply(ctx, organisation.Organise([]organisation.Edit{{What: organisation.RecordReservation, Name: in.Name, Drop: true}}, false))
-		return nil, problem.OrNil(s.Log, err)
-	})
+	}, s.drop(organisation.RecordReservation))
 }
 
 func (s *routes) reservations(ctx context.Context) ([]api.Reservation, error) {

@@ -53,10 +53,7 @@ func (s *routes) userLimitRoutes() {
 	})
 	huma.Register(s.api, huma.Operation{
 		OperationID: "delete-user-limit", Method: http.MethodDelete, Path: "/v1/user-limits/{name}", Summary: "Bound a user no more", Tags: tags, DefaultStatus: http.StatusNoContent,
-	}, func(ctx context.Context, in *request.RecordName) (*struct{}, error) {
-		err := s.Control.Apply(ctx, organisation.Organise([]organisation.Edit{{What: organisation.RecordUserBound, Name: in.Name, Drop: true}}, false))
-		return nil, problem.OrNil(s.Log, err)
-	})
+	}, s.drop(organisation.RecordUserBound))
 }
 
 // userLimits are those that who asks may see.

@@ -182,6 +182,6 @@ func enter(work string, s side) error {
 
 // environment is that of who submits, the same on both sides.
 var environment = []string{
-	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "USER=root", "LOGNAME=root",
+	"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + rootsHome, "USER=root", "LOGNAME=root",
 	"SHELL=/bin/bash", "LANG=C.UTF-8", "TERM=dumb",
 }

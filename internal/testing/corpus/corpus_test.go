@@ -121,7 +121,7 @@ func TestScriptsAreComparedWithSlurm(t *testing.T) {
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 	out, err := cmd.CombinedOutput()
 	if strings.Contains(string(out), "slurm is not to be had") {
-		t.Skipf("%v\n%s", err, out)
+		t.Skipf("Slurm can neither be found nor fetched by apt here, to be compared with: %v\n%s", err, out)
 	}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

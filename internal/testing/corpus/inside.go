@@ -162,7 +162,7 @@ func (m *host) raise() error {
 		return nil
 	}
 	for last := 0; last < firstNumber-1; {
-		out, code, err := m.run(patience, "/root", "sbatch", "--hold", "--parsable", "--array=1-10000", "--output=/dev/null", "--wrap", "true")
+		out, code, err := m.run(patience, rootsHome, "sbatch", "--hold", "--parsable", "--array=1-10000", "--output=/dev/null", "--wrap", "true")
 		if err != nil || code != 0 {
 			return fmt.Errorf("sbatch: exit code %d, %w\n%s", code, err, out)
 		}
@@ -273,7 +273,7 @@ func (m *host) files() (map[string]time.Time, error) {
 			return err
 		}
 		at := strings.TrimPrefix(path, up)
-		if e.IsDir() && (at == records || at == "/root/.local" || at == "/run" || at == "/var" || strings.HasPrefix(at, "/tmp/muster")) {
+		if e.IsDir() && (at == records || at == filepath.Join(rootsHome, ".local") || at == "/run" || at == "/var" || strings.HasPrefix(at, "/tmp/muster")) {
 			return fs.SkipDir
 		}
 		if !e.Type().IsRegular() {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"os/user"
 	"regexp"
 	"strings"
 )
@@ -43,6 +44,15 @@ func siteless(text string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// rootsHome is the home directory of who runs everything on either side: root, as the machine has it.
+var rootsHome = func() string {
+	u, err := user.LookupId("0")
+	if err != nil {
+		return "/"
+	}
+	return u.HomeDir
+}()
 
 // records is where stubs write down how they were called.
 const records = "/srv/records"
