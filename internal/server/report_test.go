@@ -91,11 +91,14 @@ func TestReportTellsWhatWasWaitedForAndOfWhom(t *testing.T) {
 		t.Errorf("of 30 days of which seconds are known it says %q", r.Missing)
 	}
 	user := r.Largest[0].User
-	for query, want := range map[string][2]int{"project=vision": {1, 0}, "project=lab": {1, 0}, "project=default": {0, 1}, "user=" + user: {1, 1}, "user=nobody": {0, 0}} {
+	for query, want := range map[string][2]int{"project=vision": {1, 0}, "project=lab": {1, 0}, "project=default": {0, 1}, "project=nosuch": {0, 0}, "user=" + user: {1, 1}, "user=nobody": {0, 0}} {
 		var of api.UsageReport
 		w.ok("GET", "/v1/report?"+query, "", http.StatusOK, &of)
 		if len(of.Largest) != want[0] || len(of.Waited) != want[1] || of.Total.Workloads != max(want[0]+want[1], 0) {
 			t.Errorf("%s: %d ran, %d reasons, %d workloads, not %v", query, len(of.Largest), len(of.Waited), of.Total.Workloads, want)
+		}
+		if told := strings.Contains(strings.Join(of.Missing, " "), "there is no project or department"); told != (query == "project=nosuch") {
+			t.Errorf("%s: not known is %q", query, of.Missing)
 		}
 	}
 	// Who has to leave for somebody has not failed.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,6 +163,9 @@ func (o *options) set(name, value string) error {
 	case "multi-prog":
 		o.multi = true
 	case "distribution":
+		if !distribution.MatchString(value) {
+			return fmt.Errorf("Invalid --distribution specification: %q", value) //nolint:staticcheck // as Slurm says it
+		}
 		o.distribution = value
 	case "input":
 		o.input = value
@@ -174,6 +178,10 @@ func (o *options) set(name, value string) error {
 	}
 	return nil
 }
+
+// distribution are the values of --distribution
+// (https://slurm.schedmd.com/srun.html#OPT_distribution).
+var distribution = regexp.MustCompile(`^((\*|block|cyclic|arbitrary)(:(\*|block|cyclic|fcyclic)){0,2}|plane=[1-9][0-9]*)(,(Pack|NoPack))?$`)
 
 // rank is one process that srun starts.
 type rank struct {

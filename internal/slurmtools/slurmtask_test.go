@@ -223,6 +223,19 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+func TestDistributionsAreChecked(t *testing.T) {
+	for _, right := range []string{"block", "cyclic", "*", "plane=4", "block:cyclic", "cyclic:block:fcyclic", "*:block", "arbitrary", "block,Pack", "cyclic:*,NoPack"} {
+		if _, err := parse([]string{"-m", right, "x"}); err != nil {
+			t.Errorf("%s: %v", right, err)
+		}
+	}
+	for _, wrong := range []string{"", "nonsense", "plane", "plane=0", "block:arbitrary", "cyclic,Packed"} {
+		if _, err := parse([]string{"--distribution=" + wrong, "x"}); err == nil || !strings.Contains(err.Error(), "Invalid --distribution specification") {
+			t.Errorf("%s: %v", wrong, err)
+		}
+	}
+}
+
 func TestScontrolShowsHosts(t *testing.T) {
 	t.Setenv("SLURM_JOB_NODELIST", "n[1-2],z")
 	for args, want := range map[string]string{"show hostnames": "n1\nn2\nz\n", "show hostnames a,b": "a\nb\n", "show hostlist": "n1,n2,z\n"} {

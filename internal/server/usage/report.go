@@ -130,6 +130,13 @@ func newReporting(ctx context.Context, s *routes, in *reportInput) (*reporting, 
 		r.parents[p.ID] = p.Parent
 	}
 	sight := access.SightOf(ctx)
+	// One that is gone has had something all the same, and of one that may not be seen it is not told that it is there.
+	asked := core.ProjectID(in.Project)
+	_, there := r.parents[asked]
+	there = there || asked == core.DefaultProject // of which there may be no record
+	if asked != "" && !(there && sight.Projects(asked)) {
+		r.missing = append(r.missing, fmt.Sprintf("there is no project or department %q, or not any more", in.Project))
+	}
 	r.may = func(p core.ProjectID, user string) bool {
 		if in.User != "" && in.User != user || in.Project != "" && in.Project != string(p) && in.Project != string(r.parents[p]) {
 			return false
