@@ -164,7 +164,7 @@ func (o *options) set(name, value string) error {
 		o.multi = true
 	case "distribution":
 		if !distribution.MatchString(value) {
-			return fmt.Errorf("Invalid --distribution specification: %q", value) //nolint:staticcheck // as Slurm says it
+			return fmt.Errorf("--distribution: %q is none; write block, cyclic, arbitrary or plane=SIZE", value)
 		}
 		o.distribution = value
 	case "input":

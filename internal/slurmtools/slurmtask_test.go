@@ -230,7 +230,7 @@ func TestDistributionsAreChecked(t *testing.T) {
 		}
 	}
 	for _, wrong := range []string{"", "nonsense", "plane", "plane=0", "block:arbitrary", "cyclic,Packed"} {
-		if _, err := parse([]string{"--distribution=" + wrong, "x"}); err == nil || !strings.Contains(err.Error(), "Invalid --distribution specification") {
+		if _, err := parse([]string{"--distribution=" + wrong, "x"}); err == nil || !strings.Contains(err.Error(), "--distribution: ") {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}
