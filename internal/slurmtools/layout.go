@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -163,7 +164,7 @@ func (o *options) set(name, value string) error {
 	case "multi-prog":
 		o.multi = true
 	case "distribution":
-		if !distribution.MatchString(value) {
+		if !distribution().MatchString(value) {
 			return fmt.Errorf("--distribution: %q is none; write block, cyclic, arbitrary or plane=SIZE", value)
 		}
 		o.distribution = value
@@ -181,7 +182,10 @@ func (o *options) set(name, value string) error {
 
 // distribution are the values of --distribution
 // (https://slurm.schedmd.com/srun.html#OPT_distribution).
-var distribution = regexp.MustCompile(`^((\*|block|cyclic|arbitrary)(:(\*|block|cyclic|fcyclic)){0,2}|plane=[1-9][0-9]*)(,(Pack|NoPack))?$`)
+// Every command would pay for it at its start.
+var distribution = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^((\*|block|cyclic|arbitrary)(:(\*|block|cyclic|fcyclic)){0,2}|plane=[1-9][0-9]*)(,(Pack|NoPack))?$`)
+})
 
 // rank is one process that srun starts.
 type rank struct {

@@ -162,6 +162,9 @@ mount -t overlay overlay -o "lowerdir=/,upperdir=$work/$side/up,workdir=$work/$s
 mount --rbind /dev "$root/dev"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
+if [ "$side" = muster ]; then # control groups are this machine's: what ends with the machine would leave its own
+  mount -t tmpfs -o ro none "$root/sys/fs/cgroup"
+fi
 mkdir -p "$root$work"
 mount --bind "$work" "$root$work"
 ip link set lo up
