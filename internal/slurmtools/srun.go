@@ -41,6 +41,14 @@ func SrunMain(args []string) int {
 	return code
 }
 
+// slurms is an error in Slurm's own words, which scripts and people look for.
+type slurms string
+
+// Error implements error.
+func (s slurms) Error() string { return string(s) }
+
+func said(format string, args ...any) error { return slurms(fmt.Sprintf(format, args...)) }
+
 // step is one call of srun.
 type step struct {
 	o     options
@@ -189,6 +197,9 @@ func (s *step) changed(file string) {
 	}
 	if !spec.ExportsAll(words) { // nothing of the script's, but what is named
 		s.bare = began
+		if slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "NIL") }) {
+			s.unset = append(s.unset, "PATH") // of Slurm's own variables it is none
+		}
 		for _, name := range words {
 			if text, set := os.LookupEnv(name); set {
 				s.env[name] = text
@@ -257,6 +268,9 @@ func (s *step) of(r rank) program {
 		around = "cyclic"
 	}
 	env["SLURM_DISTRIBUTION"] = cmp.Or(s.o.distribution, os.Getenv("SLURM_DISTRIBUTION"), around)
+	if size, is := strings.CutPrefix(s.o.distribution, "plane="); is {
+		env["SLURM_DISTRIBUTION"], env["SLURM_DIST_PLANESIZE"] = "plane", size
+	}
 	if gpus := os.Getenv("SLURM_JOB_GPUS"); gpus != "" && r.at == 0 {
 		env["SLURM_STEP_GPUS"] = gpus
 	}
