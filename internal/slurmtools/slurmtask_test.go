@@ -115,10 +115,10 @@ printf '0 true\n' >conf; srun --multi-prog conf; echo less $?`)
 func TestSrunReadsItsOptionsAsSlurmDoes(t *testing.T) {
 	code, out := script(t, `export SLURM_EXPORT_ENV=; A=1; export A
 srun -n1 --cpu_bind=v echo bound; srun -n 2 --tasks=2 --lab echo tasks; srun -n1 nosuchcmd; echo code $?
-srun -n1 --export=NONE sh -c 'echo bare ${A-none}'; srun -n1 --export=B=2 sh -c 'echo only ${A-none} $B'; SLURM_EXPORT_ENV=NONE srun -n1 sh -c 'echo told ${A-none}'; srun -n1 --export=ALL,B=3 sh -c 'echo all $A $B'
-srun -n1 --export=all sh -c 'echo small $A'; srun -n1 --export=none sh -c 'echo smallest ${A-none}'
-srun --het-group=0 true; srun -n1 true : -n1 true; echo colon $?`)
-	for _, want := range []string{"bound\n", "0: tasks\n", "1: tasks\n", "execve(): nosuchcmd: No such file or directory", "code 2\n", "bare none\n", "only none 2\n", "told none\n", "all 1 3\n", "small 1\n", "smallest none\n", "--het-group: the nodes", "colon 1\n"} {
+srun -n1 --export=NONE /bin/sh -c 'echo bare ${A-none}'; srun -n1 --export=B=2 /bin/sh -c 'echo only ${A-none} $B'; SLURM_EXPORT_ENV=NONE srun -n1 /bin/sh -c 'echo told ${A-none}'; srun -n1 --export=ALL,B=3 sh -c 'echo all $A $B'
+srun -n1 --export=all sh -c 'echo small $A'; srun -n1 --export=none /bin/sh -c 'echo smallest ${A-none}'
+srun -n1 --export=NONE sh -c 'echo found'; srun --het-group=0 true; srun -n1 true : -n1 true; echo colon $?`)
+	for _, want := range []string{"bound\n", "0: tasks\n", "1: tasks\n", "execve(): nosuchcmd: No such file or directory", "code 2\n", "bare none\n", "only none 2\n", "told none\n", "all 1 3\n", "small 1\n", "smallest none\n", "execve(): sh: No such file or directory", "--het-group: the nodes", "colon 1\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %q (code %d)", want, out, code)
 		}

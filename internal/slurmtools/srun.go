@@ -86,6 +86,9 @@ func srun(args []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
+	if n, err := strconv.Atoi(os.Getenv("SRUN_CPUS_PER_TASK")); err == nil && n > 0 && o.cpus == 0 {
+		o.cpus, o.exact, o.cpusSaid = n, true, true
+	}
 	if len(o.argv) == 0 {
 		fmt.Fprintln(os.Stderr, "srun: fatal: No command given to execute.")
 		return 1, nil
@@ -197,9 +200,6 @@ func (s *step) changed(file string) {
 	}
 	if !spec.ExportsAll(words) { // nothing of the script's, but what is named
 		s.bare = began
-		if slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "NIL") }) {
-			s.unset = append(s.unset, "PATH") // of Slurm's own variables it is none
-		}
 		for _, name := range words {
 			if text, set := os.LookupEnv(name); set {
 				s.env[name] = text
@@ -233,6 +233,8 @@ type program struct {
 	Dir   string            `json:"dir"`
 	Env   map[string]string `json:"env"`
 	Unset []string          `json:"unset,omitempty"`
+	Bare  bool              `json:"bare,omitempty"` // nothing but Env, and what says where it is
+	Soft  map[int]uint64    `json:"soft,omitempty"` // limits of srun, by their numbers
 	Argv  []string          `json:"argv"`
 	GPUs  int               `json:"gpus,omitempty"` // of each process
 	Local int               `json:"local"`
@@ -280,6 +282,9 @@ func (s *step) of(r rank) program {
 	if s.o.exact {
 		env["SLURM_CPUS_ON_NODE"] = strconv.Itoa(counts[r.node] * max(s.o.cpus, 1))
 	}
+	if n := os.Getenv("SLURM_NTASKS_PER_GPU"); n != "" {
+		env["SLURM_NTASKS_PER_TRES"] = n
+	}
 	if s.o.cpus > 0 {
 		env["SLURM_CPUS_PER_TASK"] = strconv.Itoa(s.o.cpus)
 	}
@@ -290,7 +295,7 @@ func (s *step) of(r rank) program {
 	if s.image != nil {
 		dir = "" // the image's, see contain
 	}
-	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
+	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, Bare: s.bare != nil, Soft: softLimits(), GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
 	if s.o.multi {
 		p.Argv = s.programs[r.proc]
 	}

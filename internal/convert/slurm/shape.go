@@ -110,7 +110,7 @@ func (s *script) spread(d *directive, tasks int) int {
 // own, and such as have GPUs for each task, have as many each.
 func (s *script) filled(d *directive, sh *shape) {
 	if sh.nodes < 2 || sh.tasks == sh.nodes || s.opts["exclusive"] != nil || s.opts["gpus-per-task"] != nil || s.opts["ntasks-per-gpu"] != nil || s.opts["cpus-per-gpu"] != nil ||
-		s.opts["ntasks-per-socket"] != nil || s.opts["overcommit"] != nil {
+		s.opts["ntasks-per-socket"] != nil || s.opts["mincpus"] != nil || s.opts["overcommit"] != nil {
 		return
 	}
 	most := sh.tasks
@@ -208,7 +208,7 @@ func (s *script) nodes(d *directive) (int, bool) {
 			ok = false
 		}
 		if ok && m > n {
-			s.record(d, source.Approximated, true, "workers", "the fewest are taken")
+			s.record(d, source.Approximated, true, "workers", "the fewest are taken, where Slurm takes as many as are free: SLURM_NNODES, SLURM_JOB_NUM_NODES, SLURM_TASKS_PER_NODE, SLURM_CPUS_ON_NODE and SLURM_JOB_CPUS_PER_NODE say so")
 			return n, true
 		}
 	}

@@ -52,6 +52,8 @@ func TestShapes(t *testing.T) {
 		"-N2 -n4 --exclusive":           "2 nodes, 4 tasks, 2 CPUs, 0 GPUs",
 		"-N2 -n16 --ntasks-per-node=8":  "2 nodes, 16 tasks, 8 CPUs, 0 GPUs",
 		"-N2 -n8 -O -c2":                "2 nodes, 8 tasks, 2 CPUs, 0 GPUs",
+		"-N2 -n3 --mincpus=4":           "2 nodes, 3 tasks, 4 CPUs, 0 GPUs",
+		"-n1 -c2 --mincpus=3":           "1 nodes, 1 tasks, 2 CPUs, 0 GPUs",
 		"-n8 -O":                        "1 nodes, 8 tasks, 1 CPUs, 0 GPUs",
 		"-N2 -n8 --ntasks-per-socket=2": "2 nodes, 8 tasks, 4 CPUs, 0 GPUs",
 		"-N2 --tasks=3":                 "2 nodes, 6 tasks, 3 CPUs, 0 GPUs",

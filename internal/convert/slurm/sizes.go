@@ -42,6 +42,12 @@ func (s *script) sizes() {
 	if s.opts["overcommit"] != nil { // a node has one process's CPUs, and those of one's own all of theirs
 		cores = max(cpus, 1)
 	}
+	if d, n := s.number("mincpus"); d != nil {
+		if cpus <= 1 { // beside more for each task it changes nothing (slurmctld 22.05.8)
+			cores = max(cores, n)
+		}
+		s.translated(d, "resources.cpu")
+	}
 	if d, n := s.number("cpus-per-gpu"); d != nil {
 		if gpu.Count == 0 {
 			s.refuse(d, "there are no GPUs", "remove it, or ask for GPUs")

@@ -90,7 +90,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	}
 	optional(int64(t.ID.Attempt), "SLURM_RESTART_COUNT")
 	optional(int64(s.TasksPerNode), "SLURM_NTASKS_PER_NODE")
-	optional(int64(s.CPUsPerTask), "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK")
+	optional(int64(s.CPUsPerTask), "SLURM_CPUS_PER_TASK") // and not SRUN_CPUS_PER_TASK, by which a script has srun take as many
 	if s.Variables["SLURM_MEM_PER_CPU"] == "" && s.Variables["SLURM_MEM_PER_GPU"] == "" {
 		optional(r.Memory.Units()>>20, "SLURM_MEM_PER_NODE")
 	}
