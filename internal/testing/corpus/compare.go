@@ -37,11 +37,11 @@ var plain = []struct {
 	{regexp.MustCompile(`[^\s"':=]*/slurm_script`), "slurm_script"},
 	{regexp.MustCompile(`tmp\.\w{6,}`), "tmp.X"},
 	{regexp.MustCompile(`365-00:00:00`), "UNLIMITED"}, // what this Slurm gives where nothing is asked for
-	{regexp.MustCompile(`/\./|//`), "/"},
+	{regexp.MustCompile(`(/\.)+/|//`), "/"},
 	{regexp.MustCompile(`'NODE'`), "NODE"}, // a shell that shows what it runs puts brackets in quotes
 	{regexp.MustCompile(`/\.(;|$)`), "$1"},
 	{regexp.MustCompile(`%J`), "JOB"}, // which it leaves in names as they are shown, and not in those of files
-	{regexp.MustCompile(`%\d+j|\b0+JOB\b|\b0+JOB_`), "JOB"},
+	{regexp.MustCompile(`%\d+j|\b0+JOB`), "JOB"},
 	{regexp.MustCompile(`%N`), "NODE"},
 	{regexp.MustCompile(`tasks? [\d,-]+: Exited`), "tasks: Exited"},
 	{regexp.MustCompile(`(?m)^(MUSTER_.*|srun: Job \S+ step creation (?:temporarily|still) disabled.*|srun: Step created for job .*|srun: cluster configuration lacks support for cpu binding|srun: error: +(mpi/pmix|Couldn't load specified plugin name for mpi|MPI: Cannot create).*)\n?`), ""},
