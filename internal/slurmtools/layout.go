@@ -17,7 +17,7 @@ type options struct {
 	nodes, tasks, perNode, cpus, gpus int
 	relative                          int
 	nodeGPUs, allGPUs                 int  // of each node and of the step; 0: not said
-	cpusSaid                          bool // --cpus-per-task is the step's own
+	ownCPUs                           bool // --cpus-per-task is the step's own
 	overcommit                        bool // processes may be more than CPUs
 	warned                            bool // what it says of numbers that do not agree
 	listed                            int  // nodes of --nodelist
@@ -118,7 +118,7 @@ func (o *options) set(name, value string) error {
 		}
 		n, err := strconv.Atoi(text)
 		if least := map[string]int{"ntasks": 1, "ntasks-per-node": 1, "cpus-per-task": 1}[name]; err != nil || n < least || n > anyNumber {
-			return said("Invalid numeric value %q for --%s.", value, name)
+			return inSlurmsWords("Invalid numeric value %q for --%s.", value, name)
 		}
 		*to = n
 		return nil
@@ -131,7 +131,7 @@ func (o *options) set(name, value string) error {
 	case "ntasks-per-node":
 		return number(&o.perNode)
 	case "cpus-per-task":
-		o.exact, o.cpusSaid = true, true
+		o.exact, o.ownCPUs = true, true
 		return number(&o.cpus)
 	case "overcommit":
 		o.overcommit = true
@@ -221,7 +221,7 @@ func (o *options) layout(hosts []string, room space) (ranks []rank, step []strin
 	}
 	all := func(int, int, int) bool { return true }
 	if _, counts := o.pick(at, count, room.whole, all); counts == nil {
-		return nil, nil, said("Unable to create step for job %s: More processors requested than permitted", os.Getenv("SLURM_JOB_ID"))
+		return nil, nil, inSlurmsWords("Unable to create step for job %s: More processors requested than permitted", os.Getenv("SLURM_JOB_ID"))
 	}
 	at, counts := o.pick(at, count, room.free, room.gpus)
 	if counts == nil {
@@ -249,8 +249,7 @@ func (o *options) count(at []int, room space) (nodes int, err error) {
 	if per == 0 {
 		per, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS_PER_NODE"))
 	}
-	said := o.tasks > 0
-	if !said {
+	if o.tasks == 0 {
 		o.tasks, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS"))
 	}
 	switch {
@@ -260,7 +259,7 @@ func (o *options) count(at []int, room space) (nodes int, err error) {
 		}
 	case per > 0:
 		o.tasks = per * nodes
-	case o.cpusSaid && o.nodes == 0: // as many as the job's CPUs are enough for
+	case o.ownCPUs && o.nodes == 0: // as many as the job's CPUs are enough for
 		for _, i := range at {
 			if room.whole[i] < anyNumber {
 				o.tasks += room.whole[i]
@@ -387,7 +386,7 @@ func (o *options) choose(hosts []string) ([]int, error) {
 		o.listed = min(o.listed, len(at))
 	}
 	if o.nodes > len(at) {
-		return nil, said("Only allocated %d nodes asked for %d", len(at), o.nodes)
+		return nil, inSlurmsWords("Only allocated %d nodes asked for %d", len(at), o.nodes)
 	}
 	return at, nil
 }

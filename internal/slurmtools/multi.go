@@ -19,7 +19,7 @@ func programs(argv []string, n int) ([][]string, error) {
 	name := argv[0]
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, said("Could not open multi_prog config file %s", name)
+		return nil, inSlurmsWords("Could not open multi_prog config file %s", name)
 	}
 	defer func() { _ = f.Close() }()
 	all := make([][]string, n)
@@ -35,7 +35,7 @@ func programs(argv []string, n int) ([][]string, error) {
 			continue
 		}
 		words, err := source.ShellWords(text)
-		wrong := said("Line %d of configuration file %s invalid", line, name)
+		wrong := inSlurmsWords("Line %d of configuration file %s invalid", line, name)
 		if err != nil || len(words) < 2 {
 			return nil, wrong
 		}
@@ -55,7 +55,7 @@ func programs(argv []string, n int) ([][]string, error) {
 	}
 	for task, words := range all {
 		if words == nil {
-			return nil, said("Configuration file %s invalid, no record for task id %d", name, task)
+			return nil, inSlurmsWords("Configuration file %s invalid, no record for task id %d", name, task)
 		}
 	}
 	return all, nil
@@ -72,14 +72,14 @@ func tasksOf(text string, have [][]string) (tasks []int, err error) {
 		return tasks, nil
 	}
 	if tasks, err = spec.ParseIndexes(text); err != nil {
-		return nil, said("Invalid task range specification (%s)", text)
+		return nil, inSlurmsWords("Invalid task range specification (%s)", text)
 	}
 	for _, task := range tasks {
 		if task >= len(have) {
-			return nil, said("Invalid task id, %d >= ntasks", task)
+			return nil, inSlurmsWords("Invalid task id, %d >= ntasks", task)
 		}
 		if have[task] != nil {
-			return nil, said("Duplicate record for task %d", task)
+			return nil, inSlurmsWords("Duplicate record for task %d", task)
 		}
 	}
 	return tasks, nil

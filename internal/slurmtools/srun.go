@@ -47,7 +47,7 @@ type slurms string
 // Error implements error.
 func (s slurms) Error() string { return string(s) }
 
-func said(format string, args ...any) error { return slurms(fmt.Sprintf(format, args...)) }
+func inSlurmsWords(format string, args ...any) error { return slurms(fmt.Sprintf(format, args...)) }
 
 // step is one call of srun.
 type step struct {
@@ -87,7 +87,7 @@ func srun(args []string) (int, error) {
 		return 1, err
 	}
 	if n, err := strconv.Atoi(os.Getenv("SRUN_CPUS_PER_TASK")); err == nil && n > 0 && o.cpus == 0 {
-		o.cpus, o.exact, o.cpusSaid = n, true, true
+		o.cpus, o.exact, o.ownCPUs = n, true, true
 	}
 	if len(o.argv) == 0 {
 		fmt.Fprintln(os.Stderr, "srun: fatal: No command given to execute.")

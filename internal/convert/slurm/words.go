@@ -10,7 +10,7 @@ import (
 // words are what options may say that mean nothing here, as sbatch 22.05.8 and its
 // documentation have it: Slurm refuses others when the job is submitted.
 var words = map[string]string{
-	"distribution": distributions, "hint": "compute_bound|memory_bound|(no)?multithread|nomultithread", "open-mode": "append|truncate|a|t",
+	"distribution": distributions, "hint": "((compute_bound|memory_bound|(no)?multithread)[,;]?)+", "open-mode": "append|truncate|a|t",
 	"wait-all-nodes": "0|1", "kill-on-invalid-dep": "yes|no|y|n", "exclusive": "exclusive|user|mcs|topo", "gres-flags": "(enforce-binding|disable-binding|allow-task-sharing|multiple-tasks-per-sharing|one-task-per-sharing)(,.*)?",
 	"profile": "all|none|(energy|task|lustre|filesystem|network|acct_gather_[a-z]+)(,.*)?", "propagate": "all|none|((RLIMIT_)?(as|core|cpu|data|fsize|memlock|nofile|nproc|rss|stack),?)+",
 }

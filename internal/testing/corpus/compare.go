@@ -37,7 +37,7 @@ var plain = []struct {
 	{regexp.MustCompile(`[^\s"':=]*/slurm_script`), "slurm_script"},
 	{regexp.MustCompile(`tmp\.\w{6,}`), "tmp.X"},
 	{regexp.MustCompile(`365-00:00:00`), "UNLIMITED"}, // what this Slurm gives where nothing is asked for
-	{regexp.MustCompile(`(/\.)+/|//`), "/"},
+	{regexp.MustCompile(`/(\.?/)+`), "/"},
 	{regexp.MustCompile(`'NODE'`), "NODE"}, // a shell that shows what it runs puts brackets in quotes
 	{regexp.MustCompile(`/\.(;|$)`), "$1"},
 	{regexp.MustCompile(`%J`), "JOB"}, // which it leaves in names as they are shown, and not in those of files
@@ -230,7 +230,7 @@ func judged(of map[side]outcome) (likeness, []string) {
 	if len(diff) == 0 {
 		return same, nil
 	}
-	own := said(there.Message, here.Message)
+	own := ownLines(there.Message, here.Message)
 	for _, d := range diff {
 		if !names(own, d) {
 			return different, append([]string{d}, slices.DeleteFunc(diff, func(other string) bool { return other == d })...)
@@ -239,8 +239,8 @@ func judged(of map[side]outcome) (likeness, []string) {
 	return announced, diff
 }
 
-// said are the lines of what sbatch says here that it does not say there.
-func said(there, here string) (own []string) {
+// ownLines are the lines of what sbatch says here that it does not say there.
+func ownLines(there, here string) (own []string) {
 	known := map[string]bool{}
 	for line := range strings.Lines(there) {
 		known[plainly(strings.TrimSpace(line))] = true

@@ -76,7 +76,7 @@ func TestWhatIsImportedIsRun(t *testing.T) {
 
 // Told is what a line names that sbatch says here alone, and nothing beside it.
 func TestToldIsWhatALineNames(t *testing.T) {
-	lines := said("Submitted batch job 20001\n", "20.sh:3: ntasks-per-gpu: SLURM_CPUS_ON_NODE is that of all its tasks\nSubmitted batch job 20002\nnote: chdir: it is not there\n")
+	lines := ownLines("Submitted batch job 20001\n", "20.sh:3: ntasks-per-gpu: SLURM_CPUS_ON_NODE is that of all its tasks\nSubmitted batch job 20002\nnote: chdir: it is not there\n")
 	for difference, told := range map[string]bool{
 		`programs: 4 × "SLURM_CPUS_ON_NODE=128" here alone`: true,
 		`programs: 4 × "SLURM_CPUS_ON=128" here alone`:      false,
