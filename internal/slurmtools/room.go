@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -222,13 +221,4 @@ func (o *options) setGPUs(name, value string) error {
 		}
 	}
 	return nil
-}
-
-// pick are so many of the nodes that have room; nil where there are not so many.
-func pick(at []int, n int, fits func(at int) bool) []int {
-	at = slices.DeleteFunc(slices.Clone(at), func(i int) bool { return !fits(i) })
-	if len(at) < n {
-		return nil
-	}
-	return at[:n]
 }

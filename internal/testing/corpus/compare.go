@@ -275,9 +275,7 @@ func names(lines []string, difference string) bool {
 	}
 	if m := ofField.FindStringSubmatch(difference); m != nil && !strings.HasPrefix(m[1], "text of ") && m[1] != "programs" {
 		any = append(any, m[1])
-		for _, o := range optionOf[m[1]] {
-			any = append(any, o)
-		}
+		any = append(any, optionOf[m[1]]...)
 	}
 	for _, word := range any {
 		is := regexp.MustCompile(`(^|[^\w/-])(--)?` + regexp.QuoteMeta(word) + `($|[^\w/-])`)
