@@ -93,18 +93,18 @@ func batch(args []string) (int, error) {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), dirVar+"="+dir, commandsVar+"="+path, "PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	closeInput, err := inputFile(cmd)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "muster: the script cannot be run: its input cannot be read: %v; make the file, or write another --input\n", err)
+		return notLaunched, nil
+	}
+	defer closeInput()
 	closeFiles, err := logFiles(cmd)
 	defer closeFiles()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "muster: the script cannot be run: its output has no place: %v; make the directory, or write another --output\n", err)
-		return noOutput, nil
+		return notLaunched, nil
 	}
-	closeInput, err := inputFile(cmd)
-	if err != nil { // as Slurm says it, which then runs nothing
-		_, werr := fmt.Fprintf(cmd.Stderr, "slurmstepd-%s: error: Could not open stdin file %v\n", os.Getenv("SLURMD_NODENAME"), err)
-		return 1, werr
-	}
-	defer closeInput()
 	cmd.WaitDelay = time.Second // for pipes that something in the background keeps open
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -131,9 +131,9 @@ func batch(args []string) (int, error) {
 	return exitCode(cmd.ProcessState), nil
 }
 
-// noOutput is the code of a script whose output cannot be opened: Slurm says then that
-// the signal 53 has ended it, which is none.
-const noOutput = 128 + 53
+// notLaunched is the code of a script whose input or output cannot be opened: Slurm says
+// then that the signal 53 has ended it, which is none.
+const notLaunched = 128 + 53
 
 // notStarted says of a script that the system does not start what Slurm says, where
 // its output is looked for, and is the code with which such a job fails: the error's

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -19,6 +17,10 @@ type options struct {
 	nodes, tasks, perNode, cpus, gpus int
 	relative                          int
 	nodeGPUs, allGPUs                 int  // of each node and of the step; 0: not said
+	ownCPUs                           bool // --cpus-per-task is the step's own
+	overcommit                        bool // processes may be more than CPUs
+	warned                            bool // what it says of numbers that do not agree
+	listed                            int  // nodes of --nodelist
 	overlap                           bool // it shares CPUs with other steps
 	exact                             bool // it has the CPUs of its processes, and no more
 	pty                               bool
@@ -110,10 +112,13 @@ func wholeOption(name string) string {
 
 func (o *options) set(name, value string) error {
 	number := func(to *int) error {
-		text, _, _ := strings.Cut(value, "-")
+		text := value
+		if name == "nodes" { // of which the fewest count
+			text, _, _ = strings.Cut(value, "-")
+		}
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 || n > 1_000_000 {
-			return fmt.Errorf("--%s: %q is not a number", name, value)
+		if least := map[string]int{"ntasks": 1, "ntasks-per-node": 1, "cpus-per-task": 1}[name]; err != nil || n < least || n > anyNumber {
+			return inSlurmsWords("Invalid numeric value %q for --%s.", value, name)
 		}
 		*to = n
 		return nil
@@ -126,8 +131,10 @@ func (o *options) set(name, value string) error {
 	case "ntasks-per-node":
 		return number(&o.perNode)
 	case "cpus-per-task":
-		o.exact = true
+		o.exact, o.ownCPUs = true, true
 		return number(&o.cpus)
+	case "overcommit":
+		o.overcommit = true
 	case "exact", "exclusive":
 		o.exact = true
 	case "relative":
@@ -164,7 +171,7 @@ func (o *options) set(name, value string) error {
 	case "multi-prog":
 		o.multi = true
 	case "distribution":
-		if !distribution().MatchString(value) {
+		if !slurm.IsDistribution(value) {
 			return fmt.Errorf("--distribution: %q is none; write block, cyclic, arbitrary or plane=SIZE", value)
 		}
 		o.distribution = value
@@ -180,13 +187,6 @@ func (o *options) set(name, value string) error {
 	return nil
 }
 
-// distribution are the values of --distribution
-// (https://slurm.schedmd.com/srun.html#OPT_distribution).
-// Every command would pay for it at its start.
-var distribution = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^((\*|block|cyclic|arbitrary)(:(\*|block|cyclic|fcyclic)){0,2}|plane=[1-9][0-9]*)(,(Pack|NoPack))?$`)
-})
-
 // rank is one process that srun starts.
 type rank struct {
 	proc, local, node int    // its numbers; node is among those of the step
@@ -194,35 +194,37 @@ type rank struct {
 	host              string // its name
 }
 
-// layout is which processes go where: on nodes that fit so many of them each, of so
-// many nodes. No ranks: there is no room at present.
-func (o *options) layout(hosts []string, fits func(at, processes, nodes int) bool) (ranks []rank, step []string, err error) {
+// space is what the nodes of a job have for the processes of a step, by node.
+type space struct {
+	whole, free []int // processes that there are CPUs for: in all, and at present
+	// gpus reports whether a node has the GPUs now that so many processes of a step of
+	// so many nodes ask for.
+	gpus func(at, processes, nodes int) bool
+}
+
+// anyNumber is room for every step.
+const anyNumber = 1_000_000
+
+// layout is which processes go where. No ranks: there is no room at present.
+func (o *options) layout(hosts []string, room space) (ranks []rank, step []string, err error) {
 	at, err := o.choose(hosts)
 	if err != nil {
 		return nil, nil, err
 	}
-	count := len(at)
-	if o.nodes > 0 {
-		count = o.nodes
+	count, err := o.count(at, room)
+	if err != nil {
+		return nil, nil, err
 	}
-	if o.tasks == 0 && o.perNode == 0 {
-		if o.tasks, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS")); o.nodes > 0 || o.list != "" || o.tasks == 0 {
-			o.perNode, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS_PER_NODE"))
-			o.tasks = count * max(1, o.perNode)
-		}
+	tasks := o.tasks
+	if o.overcommit || os.Getenv("SLURM_OVERCOMMIT") != "" {
+		room.whole, room.free = slices.Repeat([]int{tasks}, len(hosts)), slices.Repeat([]int{tasks}, len(hosts))
 	}
-	if o.tasks == 0 {
-		o.tasks = o.perNode * count
+	all := func(int, int, int) bool { return true }
+	if _, counts := o.pick(at, count, room.whole, all); counts == nil {
+		return nil, nil, inSlurmsWords("Unable to create step for job %s: More processors requested than permitted", os.Getenv("SLURM_JOB_ID"))
 	}
-	count = min(count, o.tasks)
-	if o.tasks < 1 || count == 0 {
-		return nil, nil, fmt.Errorf("there is nothing to start")
-	}
-	if o.perNode*count < o.tasks {
-		o.perNode = 0
-	}
-	counts := spec.SlurmLayout(o.tasks, o.perNode, count)
-	if at = pick(at, count, func(at int) bool { return fits(at, slices.Max(counts), count) }); at == nil {
+	at, counts := o.pick(at, count, room.free, room.gpus)
+	if counts == nil {
 		return nil, nil, nil
 	}
 	for node := range counts {
@@ -233,6 +235,82 @@ func (o *options) layout(hosts []string, fits func(at, processes, nodes int) boo
 		ranks = append(ranks, rank{proc: proc, local: local.n, node: node, at: at[node], host: hosts[at[node]]})
 	}
 	return ranks, step, nil
+}
+
+// count finds out how many processes a step has, on how many nodes, as srun does
+// (22.05.8): what the job says of both holds where the step says nothing, and processes of
+// each node count only where nothing says how many there are.
+func (o *options) count(at []int, room space) (nodes int, err error) {
+	nodes = cmp.Or(o.nodes, len(at))
+	if o.exclude != "" || o.relative > 0 {
+		nodes = min(nodes, len(at))
+	}
+	per := o.perNode
+	if per == 0 {
+		per, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS_PER_NODE"))
+	}
+	if o.tasks == 0 {
+		o.tasks, _ = strconv.Atoi(os.Getenv("SLURM_NTASKS"))
+	}
+	switch {
+	case o.tasks > 0:
+		if per > 0 && o.tasks > per && o.tasks != per*nodes && !o.warned {
+			fmt.Fprintf(os.Stderr, "srun: Warning: can't honor --ntasks-per-node set to %d which doesn't match the requested tasks %d with the number of requested nodes %d. Ignoring --ntasks-per-node.\n", per, o.tasks, nodes)
+		}
+	case per > 0:
+		o.tasks = per * nodes
+	case o.ownCPUs && o.nodes == 0: // as many as the job's CPUs are enough for
+		for _, i := range at {
+			if room.whole[i] < anyNumber {
+				o.tasks += room.whole[i]
+			}
+		}
+		o.tasks = max(o.tasks, nodes)
+	default:
+		o.tasks = nodes
+	}
+	if o.tasks < nodes {
+		if !o.warned {
+			fmt.Fprintf(os.Stderr, "srun: Warning: can't run %d processes on %d nodes, setting nnodes to %d\n", o.tasks, nodes, o.tasks)
+		}
+		nodes = o.tasks
+	}
+	o.warned = true
+	if nodes == 0 {
+		return 0, fmt.Errorf("there is nothing to start")
+	}
+	return nodes, nil
+}
+
+// pick are so many of the nodes, with how many processes are on each: the first that have
+// room for them together, else those that have most. Nil: there is not room.
+func (o *options) pick(at []int, nodes int, has []int, gpus func(at, processes, nodes int) bool) (picked, counts []int) {
+	open := slices.DeleteFunc(slices.Clone(at), func(i int) bool { return has[i] < 1 })
+	if must := min(o.listed, nodes); len(open) < nodes || !slices.Equal(open[:must], at[:must]) {
+		return nil, nil
+	}
+	most := slices.Clone(open)
+	slices.SortStableFunc(most[min(o.listed, len(most)):], func(a, b int) int { return cmp.Compare(has[b], has[a]) })
+	for _, some := range [][]int{open, most} {
+		picked = slices.Sorted(slices.Values(some[:nodes]))
+		rooms := make([]int, nodes)
+		for i, n := range picked {
+			rooms[i] = has[n]
+		}
+		counts = spec.SlurmLayout(o.tasks, rooms)
+		if counts == nil {
+			continue
+		}
+		if i := slices.IndexFunc(picked, func(n int) bool { return !gpus(n, counts[slices.Index(picked, n)], nodes) }); i >= 0 {
+			if slices.Contains(at[:o.listed], picked[i]) {
+				return nil, nil
+			}
+			rest := slices.DeleteFunc(slices.Clone(at), func(n int) bool { return n == picked[i] })
+			return o.pick(rest, nodes, has, gpus)
+		}
+		return picked, counts
+	}
+	return nil, nil
 }
 
 // seat is the place of a process among those of its node.
@@ -288,8 +366,10 @@ func (o *options) choose(hosts []string) ([]int, error) {
 		if at, err = numbers(o.list); err != nil {
 			return nil, err
 		}
-	} else {
-		for i := range hosts {
+		o.listed = len(at)
+	}
+	for i := range hosts { // it may have others as well
+		if !slices.Contains(at, i) {
 			at = append(at, i)
 		}
 	}
@@ -299,12 +379,14 @@ func (o *options) choose(hosts []string) ([]int, error) {
 			return nil, err
 		}
 		at = slices.DeleteFunc(at, func(i int) bool { return slices.Contains(no, i) })
+		o.listed = min(o.listed, len(at))
 	}
 	if o.relative > 0 {
-		at = at[min(o.relative, len(at)):]
+		at = slices.DeleteFunc(at, func(i int) bool { return i < o.relative })
+		o.listed = min(o.listed, len(at))
 	}
 	if o.nodes > len(at) {
-		return nil, fmt.Errorf("%d nodes are asked for, and there are %d", o.nodes, len(at))
+		return nil, inSlurmsWords("Only allocated %d nodes asked for %d", len(at), o.nodes)
 	}
 	return at, nil
 }

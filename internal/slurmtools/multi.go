@@ -19,7 +19,7 @@ func programs(argv []string, n int) ([][]string, error) {
 	name := argv[0]
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, inSlurmsWords("Could not open multi_prog config file %s", name)
 	}
 	defer func() { _ = f.Close() }()
 	all := make([][]string, n)
@@ -35,12 +35,13 @@ func programs(argv []string, n int) ([][]string, error) {
 			continue
 		}
 		words, err := source.ShellWords(text)
+		wrong := inSlurmsWords("Line %d of configuration file %s invalid", line, name)
 		if err != nil || len(words) < 2 {
-			return nil, fmt.Errorf("line %d of configuration file %s invalid: it says no program", line, name)
+			return nil, wrong
 		}
 		tasks, err := tasksOf(words[0], all)
 		if err != nil {
-			return nil, fmt.Errorf("line %d of configuration file %s invalid: %w", line, name, err)
+			return nil, fmt.Errorf("%w\nsrun: error: %w", err, wrong)
 		}
 		for place, task := range tasks {
 			for _, w := range append(words[1:], argv[1:]...) {
@@ -54,7 +55,7 @@ func programs(argv []string, n int) ([][]string, error) {
 	}
 	for task, words := range all {
 		if words == nil {
-			return nil, fmt.Errorf("configuration file %s invalid, no record for task id %d", name, task)
+			return nil, inSlurmsWords("Configuration file %s invalid, no record for task id %d", name, task)
 		}
 	}
 	return all, nil
@@ -70,14 +71,16 @@ func tasksOf(text string, have [][]string) (tasks []int, err error) {
 		}
 		return tasks, nil
 	}
-	tasks, err = spec.ParseIndexes(text)
+	if tasks, err = spec.ParseIndexes(text); err != nil {
+		return nil, inSlurmsWords("Invalid task range specification (%s)", text)
+	}
 	for _, task := range tasks {
 		if task >= len(have) {
-			return nil, fmt.Errorf("task id %d >= ntasks", task)
+			return nil, inSlurmsWords("Invalid task id, %d >= ntasks", task)
 		}
 		if have[task] != nil {
-			return nil, fmt.Errorf("task id %d stands twice", task)
+			return nil, inSlurmsWords("Duplicate record for task %d", task)
 		}
 	}
-	return tasks, err
+	return tasks, nil
 }

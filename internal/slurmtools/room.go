@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // part is what a step holds of a node.
@@ -27,13 +28,14 @@ type held struct {
 
 // room is what steps have left of the job's nodes.
 type room struct {
-	cpus, gpus int // of each node
-	held       []held
+	cpus []int // of each node; none: nobody knows, and there is room for everything
+	gpus int   // of each node
+	held []held
 }
 
 // free are the CPUs and GPUs of a node that no step holds.
 func (r *room) free(at int) (cpus int, gpus []int) {
-	cpus = r.cpus
+	cpus = r.whole(at)
 	taken := map[int]bool{}
 	for _, h := range r.held {
 		p := h.Parts[at]
@@ -47,14 +49,34 @@ func (r *room) free(at int) (cpus int, gpus []int) {
 			gpus = append(gpus, g)
 		}
 	}
-	return cpus, gpus
+	return max(cpus, 0), gpus
 }
 
-// fits reports whether a node has room. What asks for more than the node has gets
-// the whole of it: it would wait for ever.
-func (r *room) fits(at, cpus, gpus int) bool {
-	c, g := r.free(at)
-	return c >= min(cpus, r.cpus) && len(g) >= min(gpus, r.gpus)
+// whole are all CPUs that the job has of a node.
+func (r *room) whole(at int) int {
+	if at < len(r.cpus) && r.cpus[at] > 0 {
+		return r.cpus[at]
+	}
+	return anyNumber
+}
+
+// space is what the nodes have for processes of o; where it does not wait, for as many as if
+// no other step ran.
+func (r *room) space(o *options, nodes int, waits bool) space {
+	each := max(o.cpus, 1)
+	var s space
+	for at := range nodes {
+		free, _ := r.free(at)
+		if !waits {
+			free = r.whole(at)
+		}
+		s.whole, s.free = append(s.whole, r.whole(at)/each), append(s.free, free/each)
+	}
+	s.gpus = func(at, processes, nodes int) bool {
+		_, free := r.free(at)
+		return !waits || len(free) >= min(o.gpusOn(processes, nodes), r.gpus)
+	}
+	return s
 }
 
 const (
@@ -102,9 +124,9 @@ func (s *step) tryPlace(dir string, hosts []string, waits bool) (ok bool, err er
 	}
 	r := roomOf(dir)
 	o := s.o // a layout fills in what it was not told
-	if s.ranks, s.hosts, err = o.layout(hosts, func(at, processes, nodes int) bool {
-		return !waits || r.fits(at, processes*max(o.cpus, 1), o.gpusOn(processes, nodes))
-	}); err != nil || s.ranks == nil {
+	s.ranks, s.hosts, err = o.layout(hosts, r.space(&o, len(hosts), waits))
+	s.o.warned = true
+	if err != nil || s.ranks == nil {
 		return false, err
 	}
 	h := held{PID: os.Getpid(), Parts: map[int]part{}}
@@ -139,8 +161,7 @@ func (s *step) tryPlace(dir string, hosts []string, waits bool) (ok bool, err er
 // roomOf reads what the steps that run hold. Of what was killed nothing is held.
 func roomOf(dir string) *room {
 	r := &room{}
-	r.cpus, _ = strconv.Atoi(os.Getenv("SLURM_CPUS_ON_NODE"))
-	r.cpus = max(r.cpus, 1)
+	r.cpus = spec.SlurmAmounts(os.Getenv("SLURM_JOB_CPUS_PER_NODE"))
 	r.gpus, _ = strconv.Atoi(os.Getenv("SLURM_GPUS_ON_NODE"))
 	files, _ := filepath.Glob(filepath.Join(dir, roomFiles))
 	for _, f := range files {
@@ -200,13 +221,4 @@ func (o *options) setGPUs(name, value string) error {
 		}
 	}
 	return nil
-}
-
-// pick are so many of the nodes that have room; nil where there are not so many.
-func pick(at []int, n int, fits func(at int) bool) []int {
-	at = slices.DeleteFunc(slices.Clone(at), func(i int) bool { return !fits(i) })
-	if len(at) < n {
-		return nil
-	}
-	return at[:n]
 }

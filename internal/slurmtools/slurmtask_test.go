@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // TestMain lets the test binary be every command that a script finds.
@@ -102,7 +104,7 @@ srun -l --multi-prog conf
 printf '1 echo other\n* echo all %%t %%o\n' >conf; srun -l --multi-prog conf x
 srun -n2 --multi-prog conf; printf '5 true\n' >conf; srun --multi-prog conf; echo five $?
 printf '0 true\n' >conf; srun --multi-prog conf; echo less $?`)
-	for _, want := range []string{"0: zero 0 0\n", "1: rest 1 0 more\n", "2: rest 2 1 more\n", "1: other x\n", "0: all 0 0 x\n", "2: all 2 1 x\n", "task id 5 >= ntasks", "five 1\n", "no record for task id 1", "less 1\n"} {
+	for _, want := range []string{"0: zero 0 0\n", "1: rest 1 0 more\n", "2: rest 2 1 more\n", "1: other x\n", "0: all 0 0 x\n", "2: all 2 1 x\n", "srun: error: Invalid task id, 5 >= ntasks\nsrun: error: Line 1 of configuration file conf invalid\n", "five 1\n", "srun: error: Configuration file conf invalid, no record for task id 1\n", "less 1\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %q (code %d)", want, out, code)
 		}
@@ -112,11 +114,11 @@ printf '0 true\n' >conf; srun --multi-prog conf; echo less $?`)
 // TestSrunReadsItsOptionsAsSlurmDoes, and says why it refuses what it refuses.
 func TestSrunReadsItsOptionsAsSlurmDoes(t *testing.T) {
 	code, out := script(t, `export SLURM_EXPORT_ENV=; A=1; export A
-srun -n1 --cpu_bind=v echo bound; srun --tasks=2 --lab echo tasks; srun -n1 nosuchcmd; echo code $?
-srun -n1 --export=NONE sh -c 'echo bare ${A-none}'; srun -n1 --export=B=2 sh -c 'echo only ${A-none} $B'; SLURM_EXPORT_ENV=NONE srun -n1 sh -c 'echo told ${A-none}'; srun -n1 --export=ALL,B=3 sh -c 'echo all $A $B'
-srun -n1 --export=all sh -c 'echo small $A'; srun -n1 --export=none sh -c 'echo smallest ${A-none}'
-srun --het-group=0 true; srun -n1 true : -n1 true; echo colon $?`)
-	for _, want := range []string{"bound\n", "0: tasks\n", "1: tasks\n", "execve(): nosuchcmd: No such file or directory", "code 2\n", "bare none\n", "only none 2\n", "told none\n", "all 1 3\n", "small 1\n", "smallest none\n", "--het-group: the nodes", "colon 1\n"} {
+srun -n1 --cpu_bind=v echo bound; srun -n 2 --tasks=2 --lab echo tasks; srun -n1 nosuchcmd; echo code $?
+srun -n1 --export=NONE /bin/sh -c 'echo bare ${A-none}'; srun -n1 --export=B=2 /bin/sh -c 'echo only ${A-none} $B'; SLURM_EXPORT_ENV=NONE srun -n1 /bin/sh -c 'echo told ${A-none}'; srun -n1 --export=ALL,B=3 sh -c 'echo all $A $B'
+srun -n1 --export=all sh -c 'echo small $A'; srun -n1 --export=none /bin/sh -c 'echo smallest ${A-none}'
+srun -n1 --export=NONE sh -c 'echo found'; srun --het-group=0 true; srun -n1 true : -n1 true; echo colon $?`)
+	for _, want := range []string{"bound\n", "0: tasks\n", "1: tasks\n", "execve(): nosuchcmd: No such file or directory", "code 2\n", "bare none\n", "only none 2\n", "told none\n", "all 1 3\n", "small 1\n", "smallest none\n", "execve(): sh: No such file or directory", "--het-group: the nodes", "colon 1\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in %q (code %d)", want, out, code)
 		}
@@ -134,11 +136,12 @@ func TestRefusalsOfSrunSayWhy(t *testing.T) {
 	for args, why := range map[string]string{
 		"":                      "No command given to execute",
 		"--ntask=2 true":        "unknown option --ntask",
-		"-N 2 true":             "2 nodes are asked for, and there are 1",
+		"-N 2 true":             "Only allocated 1 nodes asked for 2",
 		"-w elsewhere true":     "is not a node of this job",
-		"--multi-prog nofile":   "nofile: no such file",
+		"--multi-prog nofile":   "srun: error: Could not open multi_prog config file nofile\n",
 		"-n":                    "needs a value",
-		"-n x true":             "is not a number",
+		"-n x true":             "srun: error: Invalid numeric value \"x\" for --ntasks.\n",
+		"-n 0 true":             "srun: error: Invalid numeric value \"0\" for --ntasks.\n",
 		"--gpus-per-task=9 env": "the node has 1",
 	} {
 		code, out := script(t, "srun "+args, "CUDA_VISIBLE_DEVICES=0")
@@ -202,6 +205,8 @@ func TestLayout(t *testing.T) {
 		"-n 2 -r 1 x":                "b0 c0",
 		"-n2 -l x":                   "a0 b0",
 		"-n 5 --ntasks-per-node=2 x": "a0 a1 b0 b1 c0",
+		"-w c -n 2 x":                "a0 c0",
+		"-w c,b -N 2 x":              "b0 c0",
 		"-n 5 -m cyclic x":           "a0 b0 c0 a1 b1",
 		"-N 2 -n 5 --distribution=cyclic:block x": "a0 b0 a1 b1 a2",
 		"-N 2 -n 7 -m plane=2 x":                  "a0 a1 b0 b1 a2 a3 b2",
@@ -212,13 +217,64 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%s: %v", args, err)
 			continue
 		}
-		ranks, _, err := o.layout(hosts, func(int, int, int) bool { return true })
+		ranks, _, err := o.layout(hosts, (&room{}).space(&o, len(hosts), true))
 		var got []string
 		for _, r := range ranks {
 			got = append(got, fmt.Sprintf("%s%d", r.host, r.local))
 		}
 		if strings.Join(got, " ") != want || err != nil {
 			t.Errorf("%s: %v, %v; want %s", args, got, err, want)
+		}
+	}
+}
+
+// TestStepsAreLaidOutAsSlurmDoes: what srun 22.05.8 says of jobs whose nodes have so many
+// CPUs, with what the job says of its tasks.
+func TestStepsAreLaidOutAsSlurmDoes(t *testing.T) {
+	const beyond = "Unable to create step for job 7: More processors requested than permitted"
+	for _, c := range []struct{ cpus, tasks, per, args, want string }{
+		{"15,1", "16", "", "x", "15,1"},
+		{"15,1", "16", "", "-n 2 x", "1(x2)"},
+		{"15,1", "16", "", "-n 4 x", "3,1"},
+		{"15,1", "16", "", "-N 2 -n 8 x", "7,1"},
+		{"15,1", "16", "", "-N 1 x", beyond},
+		{"15,1", "16", "", "-N 1 -n 2 x", "2"},
+		{"15,1", "16", "", "-N 1 -n 2 -r 1 x", beyond},
+		{"15,1", "16", "", "-c 2 x", beyond},
+		{"15,1", "16", "", "--ntasks-per-node=2 x", "15,1"},
+		{"8(x2)", "16", "8", "-n 3 x", "2,1"},
+		{"8(x2)", "16", "8", "-N 1 x", beyond},
+		{"8(x2)", "16", "8", "-N 1 -n 8 x", "8"},
+		{"10,2", "6", "", "x", "4,2"},
+		{"16,3,1", "20", "", "x", "16,3,1"},
+		{"4(x2)", "", "", "x", "1(x2)"},
+		{"4(x2)", "", "", "-c 2 x", "2(x2)"},
+		{"4(x2)", "", "", "--ntasks-per-node=2 x", "2(x2)"},
+		{"1", "1", "1", "--cpus-per-task=16 x", beyond},
+		{"1", "1", "", "-n 20 -O x", "20"},
+		{"3(x3)", "5", "3", "x", "2(x2),1"},
+	} {
+		t.Setenv("SLURM_JOB_ID", "7")
+		t.Setenv("SLURM_NTASKS", c.tasks)
+		t.Setenv("SLURM_NTASKS_PER_NODE", c.per)
+		o, err := parse(strings.Fields(c.args))
+		if err != nil {
+			t.Errorf("%s: %v", c.args, err)
+			continue
+		}
+		r := room{cpus: spec.SlurmAmounts(c.cpus)}
+		hosts := []string{"a", "b", "c"}[:len(r.cpus)]
+		ranks, step, err := o.layout(hosts, r.space(&o, len(hosts), true))
+		counts := make([]int, len(step))
+		for _, x := range ranks {
+			counts[x.node]++
+		}
+		got := spec.SlurmPerNode(counts)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s of a job on %s: %s, want %s", c.args, c.cpus, got, c.want)
 		}
 	}
 }

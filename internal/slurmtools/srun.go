@@ -41,6 +41,14 @@ func SrunMain(args []string) int {
 	return code
 }
 
+// slurms is an error in Slurm's own words, which scripts and people look for.
+type slurms string
+
+// Error implements error.
+func (s slurms) Error() string { return string(s) }
+
+func inSlurmsWords(format string, args ...any) error { return slurms(fmt.Sprintf(format, args...)) }
+
 // step is one call of srun.
 type step struct {
 	o     options
@@ -77,6 +85,9 @@ func srun(args []string) (int, error) {
 	o, err := parse(args)
 	if err != nil {
 		return 1, err
+	}
+	if n, err := strconv.Atoi(os.Getenv("SRUN_CPUS_PER_TASK")); err == nil && n > 0 && o.cpus == 0 {
+		o.cpus, o.exact, o.ownCPUs = n, true, true
 	}
 	if len(o.argv) == 0 {
 		fmt.Fprintln(os.Stderr, "srun: fatal: No command given to execute.")
@@ -222,6 +233,8 @@ type program struct {
 	Dir   string            `json:"dir"`
 	Env   map[string]string `json:"env"`
 	Unset []string          `json:"unset,omitempty"`
+	Bare  bool              `json:"bare,omitempty"` // nothing but Env, and what says where it is
+	Soft  map[int]uint64    `json:"soft,omitempty"` // limits of srun, by their numbers
 	Argv  []string          `json:"argv"`
 	GPUs  int               `json:"gpus,omitempty"` // of each process
 	Local int               `json:"local"`
@@ -257,6 +270,9 @@ func (s *step) of(r rank) program {
 		around = "cyclic"
 	}
 	env["SLURM_DISTRIBUTION"] = cmp.Or(s.o.distribution, os.Getenv("SLURM_DISTRIBUTION"), around)
+	if size, is := strings.CutPrefix(s.o.distribution, "plane="); is {
+		env["SLURM_DISTRIBUTION"], env["SLURM_DIST_PLANESIZE"] = "plane", size
+	}
 	if gpus := os.Getenv("SLURM_JOB_GPUS"); gpus != "" && r.at == 0 {
 		env["SLURM_STEP_GPUS"] = gpus
 	}
@@ -265,6 +281,9 @@ func (s *step) of(r rank) program {
 	}
 	if s.o.exact {
 		env["SLURM_CPUS_ON_NODE"] = strconv.Itoa(counts[r.node] * max(s.o.cpus, 1))
+	}
+	if n := os.Getenv("SLURM_NTASKS_PER_GPU"); n != "" {
+		env["SLURM_NTASKS_PER_TRES"] = n
 	}
 	if s.o.cpus > 0 {
 		env["SLURM_CPUS_PER_TASK"] = strconv.Itoa(s.o.cpus)
@@ -276,7 +295,7 @@ func (s *step) of(r rank) program {
 	if s.image != nil {
 		dir = "" // the image's, see contain
 	}
-	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
+	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, Bare: s.bare != nil, Soft: softLimits(), GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
 	if s.o.multi {
 		p.Argv = s.programs[r.proc]
 	}

@@ -40,6 +40,10 @@ func become(args []string) error {
 	for _, name := range p.Unset {
 		_ = os.Unsetenv(name)
 	}
+	if p.Bare {
+		undress()
+	}
+	setSoftLimits(p.Soft)
 	for name, text := range p.Env {
 		if err := os.Setenv(name, text); err != nil {
 			return err
@@ -68,6 +72,9 @@ func become(args []string) error {
 		}
 	}
 	path, err := exec.LookPath(p.Argv[0])
+	if st, serr := os.Stat(p.Argv[0]); err != nil && p.Bare && serr == nil && st.Mode()&0o111 != 0 && st.Mode().IsRegular() {
+		path, err = p.Argv[0], nil // srun looks here, too
+	}
 	if err == nil {
 		argv := slices.Clone(p.Argv)
 		if dir, err := os.Getwd(); err == nil && !filepath.IsAbs(path) {

@@ -133,6 +133,10 @@ func (r *row) lasted() (began, ended time.Time, ran time.Duration) {
 	return began, ended, max(ran, 0)
 }
 
+// notLaunched is how a job has ended that nothing ran of: its directory was not there, or
+// its output or input could not be opened.
+const notLaunched = "0:53"
+
 // exitCode is how a job has ended, as Slurm writes it.
 func (r *row) exitCode() string {
 	code := (*int)(nil)
@@ -147,6 +151,8 @@ func (r *row) exitCode() string {
 		code = nil
 	}
 	switch {
+	case code == nil && r.state == terms.States[lifecycle.Failed] && cli.Document(r.w).Slurm != nil:
+		return notLaunched
 	case code == nil:
 		return "0:0"
 	case *code > 128:

@@ -81,7 +81,7 @@ func (r *row) file(d *spec.Document, pattern string) string {
 	}
 	name := slurm.FileName(pattern, values)
 	if d.Workdir != "" && !filepath.IsAbs(name) {
-		name = filepath.Join(d.Workdir, name)
+		name = d.Workdir + "/" + name // as it is written, ../ and all
 	}
 	return name
 }

@@ -153,7 +153,11 @@ func (r *row) value(letter byte) (string, bool) {
 	case 'D':
 		return strconv.Itoa(r.nodeCount()), true
 	case 'C':
-		return strconv.FormatInt(max(d.Resources.CPU.Milli()*int64(r.count)/1000, 1), 10), true
+		first := d.Needs(0).CPU.Milli() - d.Resources.CPU.Milli() // what it has more, or less
+		if r.task >= 0 || d.Array != nil {
+			first = 0
+		}
+		return strconv.FormatInt(max((d.Resources.CPU.Milli()*int64(r.count)+first)/1000, 1), 10), true
 	case 'm':
 		return d.Resources.Memory.String(), true
 	case 'q':

@@ -2,8 +2,10 @@ package slurm
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -192,8 +194,21 @@ func script(c *compat.Call) (name string, data []byte, args []string, err error)
 		data, err = c.Read("-")
 		return standardInput, data, nil, err
 	}
-	data, err = c.Read(words[0])
-	return words[0], data, words[1:], err
+	name = inPath(words[0])
+	data, err = c.Read(name)
+	return name, data, words[1:], err
+}
+
+// inPath is where a script is: as it is named, or where PATH has it when there is no such file
+// here.
+func inPath(name string) string {
+	if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) || strings.ContainsRune(name, '/') {
+		return name
+	}
+	if found, err := exec.LookPath(name); err == nil {
+		return found
+	}
+	return name
 }
 
 // options are those of the command line, behind those of the environment that
@@ -236,9 +251,6 @@ func batches(c *compat.Call, name string, data []byte, options, args []string) (
 	}
 	if !c.Bool("quiet") && !c.Bool("parsable") {
 		compat.Report(c, name, res)
-		if len(res.Documents) > 0 && res.Documents[0].Exclusive == "node" { // no loss, but another number than there
-			c.Say("exclusive: what it does not ask for lies idle: it is not given all CPUs of the node, and SLURM_CPUS_ON_NODE is what it asks for")
-		}
 	}
 	for _, doc := range res.Documents {
 		if err := placed(c, name, doc); err != nil {

@@ -47,7 +47,7 @@ func Scontrol() *compat.Command {
 		},
 		Most: compat.All,
 		Sub: []*compat.Command{
-			{Use: "show ENTITY [NAME]", Short: "A job, node, partition, license, reservation, or host names of a list", Most: 2, Run: show},
+			{Use: "show ENTITY [NAME]", Short: "A job, step, node, partition, license, reservation, or host names of a list", Most: 2, Run: show},
 			{Use: "update NAME=VALUE…", Short: "Change a job, a node or a reservation", Most: compat.All, Run: update},
 			{Use: "requeue JOB…", Short: "Run jobs again from their beginning", Most: compat.All, Run: requeue},
 			{Use: "cancel_reboot NODE", Void: "nodes are not booted from here."},
@@ -106,6 +106,8 @@ func show(c *compat.Call) error {
 	switch strings.TrimSuffix(entity, "s") {
 	case "job", "jobid":
 		return showJobs(c, name)
+	case "step", "stepid":
+		return showSteps(c, name)
 	case "node", "nodename":
 		return showNodes(c, name)
 	case "partition", "partitionname":
@@ -132,9 +134,9 @@ func show(c *compat.Call) error {
 	case "config":
 		return c.Muster(c.Context, "server", "status")
 	case "":
-		return cli.Wrong("scontrol show needs to know what", "job, node, partition, licenses, reservation, hostnames, hostlist or config")
+		return cli.Wrong("scontrol show needs to know what", "job, step, node, partition, licenses, reservation, hostnames, hostlist or config")
 	}
-	return cli.Wrong(fmt.Sprintf("scontrol show %s: there is nothing of that kind here", entity), "job, node, partition, licenses, reservation, hostnames, hostlist or config")
+	return cli.Wrong(fmt.Sprintf("scontrol show %s: there is nothing of that kind here", entity), "job, step, node, partition, licenses, reservation, hostnames, hostlist or config")
 }
 
 func showJobs(c *compat.Call, name string) error {
@@ -205,7 +207,7 @@ func jobRecord(r *row) [][]string {
 	if d.Retry.System == nil || *d.Retry.System > 0 {
 		requeue = "1"
 	}
-	waited, reason := "(null)", terms.Reason(w)
+	waited, reason, code := "(null)", terms.Reason(w), r.exitCode()
 	if r.task >= 0 || strings.Contains(r.id, "[") {
 		switch reason = "None"; r.state {
 		case terms.Pending:
@@ -213,6 +215,9 @@ func jobRecord(r *row) [][]string {
 		case terms.States[lifecycle.Failed]:
 			reason = "NonZeroExitCode"
 		}
+	}
+	if code == notLaunched {
+		reason = "JobLaunchFailure"
 	}
 	if r.state == terms.Pending {
 		waited = cmp.Or(dependency(d.After), waited)
@@ -224,15 +229,17 @@ func jobRecord(r *row) [][]string {
 		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + terms.QOS(w)},
 		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
 		{"JobState=" + r.state.Long, "Reason=" + reason, "Dependency=" + waited},
-		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + r.exitCode()},
-		{"RunTime=" + terms.Clock(ran), "TimeLimit=" + terms.WholeLimit(w)},
+		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + code},
+		{"RunTime=" + terms.Clock(ran), "TimeLimit=" + terms.WholeLimit(w), "TimeMin=N/A"},
 		{"SubmitTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown")},
 		{"StartTime=" + terms.Instant(began, "Unknown"), "EndTime=" + terms.Instant(ended, "Unknown"), "Deadline=" + terms.Instant(deadline, "N/A")},
 		{"Partition=" + terms.Partition(p, w)},
 		{"NodeList=" + cmp.Or(terms.Hosts(r.nodes()), "(null)")},
 		{"BatchHost=" + r.known('B')},
-		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, "NumTasks=" + strconv.Itoa(tasksOf(d, r.nodeCount())), "CPUs/Task=" + cpusOfTask(d)},
+		{fmt.Sprintf("NumNodes=%d", r.nodeCount()), "NumCPUs=" + cpus, "NumTasks=" + strconv.Itoa(tasksOf(d, r.nodeCount())), "CPUs/Task=" + cpusOfTask(d), "ReqB:S:C:T=0:0:*:*"},
 		{"TRES=" + tres},
+		{"Socks/Node=*", fmt.Sprintf("NtasksPerN:B:S:C=%d:0:*:*", perNodeOf(d)), "CoreSpec=*"},
+		{"OverSubscribe=" + sharing(d), "Contiguous=0", "Licenses=" + cmp.Or(terms.Licenses(d.Licenses), "(null)"), "Network=(null)"},
 		{"Command=" + commandOf(d)},
 		{"WorkDir=" + d.Workdir},
 		{"StdErr=" + stderr},
@@ -243,10 +250,27 @@ func jobRecord(r *row) [][]string {
 	if job, array, tasks, is := r.ofArray(); is {
 		lines[0] = []string{"JobId=" + job, "ArrayJobId=" + array, "ArrayTaskId=" + tasks, lines[0][1]}
 	}
-	if len(d.Licenses) > 0 {
-		lines = append(lines, []string{"Licenses=" + terms.Licenses(d.Licenses)})
-	}
 	return lines
+}
+
+// perNodeOf is how many processes it has on each node at most; 0: it does not say.
+func perNodeOf(d *spec.Document) int {
+	if d.Slurm == nil {
+		return 0
+	}
+	return d.Slurm.TasksPerNode
+}
+
+// sharing says whether others may be on its nodes.
+func sharing(d *spec.Document) string {
+	switch d.Exclusive {
+	case "":
+		return "OK"
+	case "user":
+		return "USER"
+	default:
+		return "NO"
+	}
 }
 
 // tasksOf is how many processes a job's srun starts where it is not told.

@@ -119,3 +119,72 @@ func squeueSteps(c *compat.Call, fields []field, after string) error {
 	}
 	return out.Flush()
 }
+
+// showSteps shows steps that run as records: all, those of a job, or one. What there is
+// not, Slurm says in these words, and exits with 1.
+func showSteps(c *compat.Call, name string) error {
+	p, err := compat.Places(c.Context, c.Tool)
+	if err != nil {
+		return err
+	}
+	ids := []string{name}
+	if name == "" {
+		ids = nil
+		ws, err := listed(c, p, map[string][]int{})
+		if err != nil {
+			return err
+		}
+		for i := range ws {
+			if terms.StateOf(&ws[i]) != terms.Pending {
+				ids = append(ids, fmt.Sprint(ws[i].Number))
+			}
+		}
+	}
+	var steps []accounting.Running
+	for _, id := range ids {
+		some, err := accounting.RunningSteps(c, p, id)
+		missing := err != nil && cli.CodeOf(err) == cli.CodeOf(cli.Missing("", ""))
+		switch {
+		case missing && name != "":
+			return cli.Missing("slurm_get_job_steps error: Invalid job id specified", "squeue -s lists all steps that run")
+		case err != nil && !missing:
+			return err
+		}
+		steps = append(steps, some...)
+	}
+	if len(steps) == 0 && name != "" {
+		kind := "Job"
+		if strings.Contains(name, ".") {
+			kind = "Job step"
+		}
+		return cli.Missing(fmt.Sprintf("%s %s not found", kind, name), "squeue -s lists all steps that run")
+	}
+	for i := range steps {
+		if err := record(c, stepRecord(p, &steps[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepRecord is a step as scontrol shows it.
+func stepRecord(p *compat.Place, s *accounting.Running) [][]string {
+	tres, freq := s.TRES, "CPUFreqReq=Default"
+	if tres == "" {
+		tres = "(null)"
+	} else {
+		how := "Block"
+		if s.Tasks <= len(s.Nodes) {
+			how = "Cyclic"
+		}
+		freq += " Dist=" + how
+	}
+	return [][]string{
+		{"StepId=" + s.ID, "UserId=" + s.Workload.User, "StartTime=" + terms.Instant(s.Start, "Unknown"), "TimeLimit=" + terms.WholeLimit(s.Workload)},
+		{"State=RUNNING", "Partition=" + terms.Partition(p, s.Workload), "NodeList=" + terms.Hosts(s.Nodes)},
+		{fmt.Sprintf("Nodes=%d", len(s.Nodes)), fmt.Sprintf("CPUs=%d", s.CPUs), fmt.Sprintf("Tasks=%d", s.Tasks), "Name=" + s.Name, "Network=(null)"},
+		{"TRES=" + tres},
+		{"ResvPorts=(null)"},
+		{freq},
+	}
+}

@@ -162,12 +162,12 @@ func (s *script) exclusive(d *directive) {
 	switch d.value {
 	case "", "exclusive":
 		s.doc.Exclusive = "node"
-		s.record(d, source.Translated, false, "exclusive", "what it does not ask for lies idle: it is not given all CPUs of the node")
+		s.record(d, source.Translated, false, "exclusive", "all CPUs of its nodes are its own")
 	case "user":
 		s.doc.Exclusive = "user"
 		s.record(d, source.Translated, false, "exclusive", "only with others that say the same")
 	default:
-		s.record(d, source.Ignored, true, "", "only exclusive and user are known")
+		s.record(d, source.Ignored, true, "", "only exclusive and user are known here")
 	}
 }
 

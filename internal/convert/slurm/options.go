@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
@@ -34,8 +35,8 @@ var options = map[string]source.Arity{
 	"no-container-entrypoint": source.NoValue, "container-writable": source.NoValue, "container-readonly": source.NoValue,
 }
 
-// aliases are other names of options.
-var aliases = map[string]string{"tasks": "ntasks", "tasks-per-node": "ntasks-per-node"}
+// aliases are other names of options. --tasks is the first part of one, as Slurm reads it.
+var aliases = map[string]string{"tasks-per-node": "ntasks-per-node"}
 
 // wholeOption is the option that a long name means, which may be cut short for as
 // long as it is one's alone (man getopt_long). What means none or several is left
@@ -71,7 +72,7 @@ func cutOption(name string) []string {
 // ignored are options that change nothing of what is computed.
 var ignored = source.Reasons{
 	"acctg-freq": "usage is always counted", "quiet": "it is about what sbatch prints", "verbose": "it is about what sbatch prints", "parsable": "it is about what sbatch prints",
-	"wait": "muster wait does it", "oversubscribe": "what is not asked for others may have", "overcommit": "srun starts as many as it is told", "distribution": "srun deals ranks to nodes so",
+	"wait": "muster wait does it", "oversubscribe": "what is not asked for others may have", "overcommit": "srun starts as many as it is told, and each node has one CPU of its own", "distribution": "srun deals ranks to nodes so",
 	"gpu-bind": "each node's GPUs are all its own", "gres-flags": "each node's GPUs are all its own", "mem-bind": "the kernel sees to it", "hint": "the kernel sees to it", "cpu-freq": "the kernel sees to it",
 	"gpu-freq": "the driver sees to it", "use-min-nodes": "the number of nodes is fixed", "contiguous": "nodes have no order", "wait-all-nodes": "all start together", "kill-on-invalid-dep": "a job whose dependency ends otherwise waits, in case that is restarted; it fails once that is deleted",
 	"ignore-pbs": "only #SBATCH lines are read", "get-user-env": "the environment is the submitter's", "no-kill": "what follows from a lost node the retry says", "propagate": "limits are the server's", "profile": "usage is always measured",
@@ -89,7 +90,7 @@ var dropped = source.Reasons{
 	"bb": "there are no burst buffers", "bbf": "there are no burst buffers", "tmp": "disk is neither counted nor limited", "switches": "write topology",
 	"uid": "it runs as its user", "gid": "it runs as its user", "network": "there are no network rules", "export-file": "write env",
 	"container-save": "containers go with their tasks", "container-mount-home": "write volumes", "container-entrypoint": "the script runs, not the image's own command", "container-env": "the script's own variables count",
-	"container": "write image", "batch": "write nodeSelector", "prefer": "write nodeSelector", "nodefile": "write nodeAffinity", "extra": "nodes have no such words; write nodeSelector", "tres-bind": "each node's GPUs are all its own", "mincpus": "write resources.cpu",
+	"container": "write image", "batch": "write nodeSelector", "prefer": "write nodeSelector", "nodefile": "write nodeAffinity", "extra": "nodes have no such words; write nodeSelector", "tres-bind": "each node's GPUs are all its own",
 	"gpus-per-socket": "sockets are not known",
 }
 
@@ -126,6 +127,10 @@ func suffix(a, b string) (n int) {
 func (s *script) finish() {
 	for _, name := range source.SortedKeys(s.opts) {
 		d := s.opts[name]
+		if hint := wrongWord(name, d); hint != "" {
+			s.refuse(d, fmt.Sprintf("%q is none", source.Shorten(d.value)), "write "+hint)
+			continue
+		}
 		if d.recorded {
 			continue
 		}

@@ -2,16 +2,18 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// shape is how many nodes a job has, what is on each, and how many GPUs that
-// follows from its tasks.
-type shape struct{ nodes, tasks, perNode, gpus int }
+// shape is how many nodes a job has, what is on each, on the first where that is another
+// number, and how many GPUs that follows from its tasks.
+type shape struct{ nodes, tasks, perNode, first, gpus int }
 
 // shape reads --nodes, --ntasks, --ntasks-per-node and --ntasks-per-gpu, which must
 // agree.
@@ -61,6 +63,10 @@ func (s *script) shape() (sh shape, ok bool) {
 	if per > 0 { // it is the most of a node, and each node has one at least
 		sh.perNode = min(per, tasks-sh.nodes+1)
 	}
+	sh.first = sh.perNode
+	if per == 0 {
+		s.filled(td, &sh)
+	}
 	if counted {
 		s.doc.Slurm.Tasks = tasks
 	}
@@ -90,19 +96,8 @@ func (s *script) listed() int {
 // spread is how many nodes so many tasks need that are not said to be on one: as Slurm
 // does, where the largest node has not so many CPUs.
 func (s *script) spread(d *directive, tasks int) int {
-	each := 1
-	if c := s.opts["cpus-per-task"]; c != nil {
-		each, _ = strconv.Atoi(c.value)
-	}
-	if s.sub.Largest == nil || tasks < 2 || each < 1 || s.opts["gpus-per-task"] != nil {
-		return 1
-	}
-	pool := ""
-	if p := s.opts["partition"]; p != nil {
-		pool = p.value
-	}
-	on := s.sub.Largest(pool) / each
-	if on < 1 || tasks <= on {
+	on := s.roomOfLargest()
+	if on < 1 || tasks <= on || s.opts["gpus-per-task"] != nil {
 		return 1
 	}
 	nodes := (tasks + on - 1) / on
@@ -110,11 +105,58 @@ func (s *script) spread(d *directive, tasks int) int {
 	return nodes
 }
 
+// filled lays tasks of several nodes out as Slurm does where nothing says how many are on
+// each: as many as can be on the first, and one at least on every other. Nodes of one's
+// own, and such as have GPUs for each task, have as many each.
+func (s *script) filled(d *directive, sh *shape) {
+	if sh.nodes < 2 || sh.tasks == sh.nodes || s.opts["exclusive"] != nil || s.opts["gpus-per-task"] != nil || s.opts["ntasks-per-gpu"] != nil || s.opts["cpus-per-gpu"] != nil ||
+		s.opts["ntasks-per-socket"] != nil || s.opts["mincpus"] != nil || s.opts["overcommit"] != nil {
+		return
+	}
+	most := sh.tasks
+	if on := s.roomOfLargest(); on > 0 {
+		most = on
+	}
+	counts := spec.SlurmFill(sh.tasks, most, sh.nodes)
+	rest := counts[1:]
+	if left := sh.tasks - sum(counts); left > 0 || slices.Min(rest) != slices.Max(rest) {
+		s.record(d, source.Approximated, false, "resources.cpu", fmt.Sprintf("its tasks are divided evenly: SLURM_TASKS_PER_NODE, SLURM_JOB_CPUS_PER_NODE and SLURM_CPUS_ON_NODE may say other numbers than Slurm, which fills nodes (%s)", spec.SlurmPerNode(counts)))
+		return
+	}
+	sh.first, sh.perNode = counts[0], rest[0]
+}
+
+func sum(all []int) (n int) {
+	for _, x := range all {
+		n += x
+	}
+	return n
+}
+
+// roomOfLargest is how many tasks the largest node has CPUs for; 0: nobody knows, or they
+// are not so many.
+func (s *script) roomOfLargest() int {
+	each := 1
+	if c := s.opts["cpus-per-task"]; c != nil {
+		each, _ = strconv.Atoi(c.value)
+	}
+	if s.sub.Largest == nil || each < 1 {
+		return 0
+	}
+	pool := ""
+	if p := s.opts["partition"]; p != nil {
+		pool = p.value
+	}
+	return s.sub.Largest(pool) / each
+}
+
 // perGPU is what --ntasks-per-gpu says beside --ntasks: GPUs where none are said
 // otherwise, and nothing where some are.
 func (s *script) perGPU(d *directive, per, given int, sh *shape) {
 	switch {
 	case d == nil:
+	case given > 0 && s.opts["ntasks"] == nil && s.opts["ntasks-per-node"] == nil && s.opts["cpus-per-task"] != nil && s.opts["exclusive"] == nil:
+		s.record(d, source.Approximated, false, "slurm.tasks", "SLURM_CPUS_ON_NODE and SLURM_JOB_CPUS_PER_NODE are those of all its tasks, where Slurm up to 22.05 gives what one asks for")
 	case given > 0 && s.opts["ntasks"] == nil && s.opts["ntasks-per-node"] == nil:
 		s.translated(d, "slurm.tasks")
 	case given > 0 || s.opts["gpus-per-task"] != nil:
@@ -166,7 +208,7 @@ func (s *script) nodes(d *directive) (int, bool) {
 			ok = false
 		}
 		if ok && m > n {
-			s.record(d, source.Approximated, true, "workers", "the fewest are taken")
+			s.record(d, source.Approximated, true, "workers", "the fewest are taken, where Slurm takes as many as are free: SLURM_NNODES, SLURM_JOB_NUM_NODES, SLURM_TASKS_PER_NODE, SLURM_CPUS_ON_NODE and SLURM_JOB_CPUS_PER_NODE say so")
 			return n, true
 		}
 	}

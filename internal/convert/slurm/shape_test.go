@@ -40,9 +40,23 @@ func TestShapes(t *testing.T) {
 		// A list of nodes is as many.
 		"-w n[1-3]":                     "3 nodes, 1 tasks, 1 CPUs, 0 GPUs",
 		"-w n[1-3] -n2":                 "2 nodes, 2 tasks, 1 CPUs, 0 GPUs",
-		"-w n[1-3] -n6":                 "3 nodes, 6 tasks, 2 CPUs, 0 GPUs",
+		"-w n[1-3] -n6":                 "3 nodes, 6 tasks, 1 CPUs, 0 GPUs, 4 CPUs on the first",
 		"-w n[1-3] --ntasks-per-node=2": "3 nodes, 6 tasks, 2 CPUs, 0 GPUs",
 		"-N3 -w n1":                     "3 nodes, 1 tasks, 1 CPUs, 0 GPUs",
+
+		// The first of several nodes has as many as leave one for each other.
+		"-N2 -n16":                      "2 nodes, 16 tasks, 1 CPUs, 0 GPUs, 15 CPUs on the first",
+		"-N2 -n6 -c2 --mem-per-cpu=1G":  "2 nodes, 6 tasks, 2 CPUs, 0 GPUs, 2Gi, 10 CPUs on the first, 10Gi",
+		"-N2 -n8 --gres=gpu:4 --mem=8G": "2 nodes, 8 tasks, 1 CPUs, 4 GPUs, 8Gi, 7 CPUs on the first, 8Gi",
+		"-N4 -n18":                      "4 nodes, 18 tasks, 1 CPUs, 0 GPUs, 15 CPUs on the first",
+		"-N2 -n4 --exclusive":           "2 nodes, 4 tasks, 2 CPUs, 0 GPUs",
+		"-N2 -n16 --ntasks-per-node=8":  "2 nodes, 16 tasks, 8 CPUs, 0 GPUs",
+		"-N2 -n8 -O -c2":                "2 nodes, 8 tasks, 2 CPUs, 0 GPUs",
+		"-N2 -n3 --mincpus=4":           "2 nodes, 3 tasks, 4 CPUs, 0 GPUs",
+		"-n1 -c2 --mincpus=3":           "1 nodes, 1 tasks, 2 CPUs, 0 GPUs",
+		"-n8 -O":                        "1 nodes, 8 tasks, 1 CPUs, 0 GPUs",
+		"-N2 -n8 --ntasks-per-socket=2": "2 nodes, 8 tasks, 4 CPUs, 0 GPUs",
+		"-N2 --tasks=3":                 "2 nodes, 6 tasks, 3 CPUs, 0 GPUs",
 
 		// Limits are whole minutes.
 		"-t 0:10":     "1 nodes, 1 tasks, 1 CPUs, 0 GPUs, 1m",
@@ -61,11 +75,31 @@ func TestShapes(t *testing.T) {
 		if d.Resources.Memory > 0 {
 			got += ", " + d.Resources.Memory.String()
 		}
+		if m := d.Master; m != nil {
+			got += fmt.Sprintf(", %s CPUs on the first", m.Resources.CPU)
+			if m.Resources.Memory > 0 {
+				got += ", " + m.Resources.Memory.String()
+			}
+		}
 		if d.MaxDuration > 0 {
 			got += ", " + d.MaxDuration.String()
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", options, got, want)
+		}
+	}
+}
+
+// TestWordsThatSlurmDoesNotKnow are refused when the job is submitted, as by sbatch 22.05.8.
+func TestWordsThatSlurmDoesNotKnow(t *testing.T) {
+	for options, taken := range map[string]bool{
+		"-m nonsense": false, "-m block:nonsense": false, "-m plane": false, "-m plane=2": true, "-m BLOCK:CYCLIC": true, "-m cyclic:cyclic:cyclic,Pack": true, "--hint=foo": false, "--hint=nomultithread": true,
+		"--exclusive=foo": false, "--exclusive=user": true, "--exclusive": true, "--open-mode=foo": false, "--wait-all-nodes=7": false, "--propagate=FOO": false, "--propagate=STACK,MEMLOCK": true, "--propagate": true, "--profile=foo": false,
+		"--ntasks-per-core=x": false, "--threads-per-core=1": true, "-S x": false, "--gres-flags=foo": false, "--gres-flags=enforce-binding": true, "--kill-on-invalid-dep=x": false, "--kill-on-invalid-dep=yes": true,
+	} {
+		r, err := Import([]byte("#!/bin/sh\nhostname\n"), Submission{Options: strings.Fields(options)})
+		if (err == nil) != taken {
+			t.Errorf("%s: taken is %v, want %v: %v, %v", options, err == nil, taken, err, r)
 		}
 	}
 }

@@ -39,6 +39,15 @@ func (s *script) sizes() {
 	}
 	s.doc.Resources.GPU = gpu
 	cores := max(cpus, 1) * sh.perNode
+	if s.opts["overcommit"] != nil { // a node has one process's CPUs, and those of one's own all of theirs
+		cores = max(cpus, 1)
+	}
+	if d, n := s.number("mincpus"); d != nil {
+		if cpus <= 1 { // beside more for each task it changes nothing (slurmctld 22.05.8)
+			cores = max(cores, n)
+		}
+		s.translated(d, "resources.cpu")
+	}
 	if d, n := s.number("cpus-per-gpu"); d != nil {
 		if gpu.Count == 0 {
 			s.refuse(d, "there are no GPUs", "remove it, or ask for GPUs")
@@ -57,6 +66,14 @@ func (s *script) sizes() {
 		s.translated(cd, "resources.cpu")
 	}
 	s.memory(cores, gpu.Count)
+	if sh.first != sh.perNode {
+		first := s.doc.Resources
+		first.CPU = spec.Quantity(max(cpus, 1)*sh.first) * 1000
+		if s.opts["mem-per-cpu"] != nil {
+			first.Memory = first.Memory / spec.Quantity(sh.perNode) * spec.Quantity(sh.first)
+		}
+		s.doc.Master = &spec.Master{Resources: &first}
+	}
 	s.array(sh)
 }
 

@@ -45,6 +45,10 @@ func (s *script) variables() {
 			s.doc.Slurm.Variables = source.Set(s.doc.Slurm.Variables, name, value)
 		}
 	}
+	d, gets := s.opts["export"], s.opts["get-user-env"] != nil
+	if gets || d != nil && !strings.EqualFold(d.value, "ALL") { // as sbatch 22.05.8 has it
+		s.doc.Slurm.Variables = source.Set(s.doc.Slurm.Variables, "SLURM_GET_USER_ENV", "1")
+	}
 	if d := s.opts["open-mode"]; d != nil && d.value != "" {
 		s.doc.Slurm.Variables = source.Set(s.doc.Slurm.Variables, "SLURM_OPEN_MODE", d.value[:1])
 	}
@@ -78,6 +82,18 @@ var ofATask = []string{
 	"LOCAL_WORLD_SIZE", "NODE_RANK", "NUM_NODES", "PYTHONUNBUFFERED", "PARAMETERS", "ENVIRONMENT",
 }
 
+// ofTheNode reports whether a variable of Slurm says what a job or step has where it is. Others
+// are handed on to jobs that are submitted from inside of one, as under Slurm (22.05.8); what
+// such a job has itself stands over them.
+func ofTheNode(name string) bool {
+	for _, first := range []string{"SLURM_STEP", "SLURM_SRUN", "SLURM_JOB_GPUS", "SLURM_GPUS", "SLURM_RESTART", "SLURM_OVERLAP", "SLURM_LAUNCH", "SLURM_CPU_BIND", "SLURM_ARRAY", "SRUN_"} {
+		if strings.HasPrefix(name, first) {
+			return true
+		}
+	}
+	return false
+}
+
 // Exported are those of the submitter's variables that a batch script has, as
 // sbatch --export says (slurm.schedmd.com/sbatch.html); what the document says
 // of a variable stands over them. What Slurm says of the place where it was
@@ -96,7 +112,9 @@ func Exported(doc *spec.Document, environ, at []string) []string {
 		slurms := strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "SLURMD_") || strings.HasPrefix(name, "SRUN_")
 		switch {
 		case name == "", given, strings.ContainsRune(kv, 0), slices.Contains(notTheirs, name), strings.HasPrefix(name, "MUSTER_"):
-		case slurms && inJob, inTask && slices.Contains(ofATask, name):
+		case slurms && inJob && (!inTask || ofTheNode(name)), inTask && slices.Contains(ofATask, name):
+		case name == "SLURM_CPUS_PER_TASK" && inJob:
+			out = append(out, name+"=1") // whatever the job from inside of which it is submitted has
 		case slices.ContainsFunc(doc.Secrets, func(s spec.SecretUse) bool { return s.Env == name }):
 		case all, slurms, slices.Contains(words, name):
 			out = append(out, kv)

@@ -133,17 +133,47 @@ func ParseSignal(text string) (script bool, signal string, before int, err error
 	return script, signal, before, nil
 }
 
-// SlurmLayout is how many of so many processes go to each of so many nodes: in
-// blocks, as even as can be, or most to each as long as there are any.
-func SlurmLayout(tasks, most, nodes int) []int {
+// SlurmLayout is how many of so many processes go to each node, of which each has room
+// for so many: one to each in turn for as long as it has. Nil: there is not room for all.
+func SlurmLayout(tasks int, room []int) []int {
+	counts := make([]int, len(room))
+	for tasks > 0 {
+		open, least := 0, tasks // nodes that take more, and how much each of them does
+		for i, most := range room {
+			if left := most - counts[i]; left > 0 {
+				open++
+				least = min(least, left)
+			}
+		}
+		if open == 0 {
+			return nil
+		}
+		each, rest := min(least, tasks/open), 0
+		if each == 0 {
+			each, rest = 0, tasks
+		}
+		for i, most := range room {
+			if counts[i] >= most {
+				continue
+			}
+			n := each
+			if rest > 0 {
+				n, rest = 1, rest-1
+			}
+			counts[i] += n
+			tasks -= n
+		}
+	}
+	return counts
+}
+
+// SlurmFill is how Slurm gives CPUs for so many processes to so many nodes, of which none
+// has room for more than most: as many to the first as leaves one for each other
+// (slurmctld 22.05.8, select/cons_tres).
+func SlurmFill(tasks, most, nodes int) []int {
 	counts := make([]int, nodes)
 	for i := range counts {
-		if most > 0 {
-			counts[i] = min(most, max(tasks, 0))
-			tasks -= counts[i]
-			continue
-		}
-		counts[i] = (tasks + nodes - i - 1) / (nodes - i)
+		counts[i] = max(min(most, tasks-(nodes-1-i)), 0)
 		tasks -= counts[i]
 	}
 	return counts
@@ -209,4 +239,22 @@ func SlurmPerNode(counts []int) string {
 		i = same
 	}
 	return strings.Join(parts, ",")
+}
+
+// SlurmAmounts reads what SlurmPerNode writes; nil: it is nothing of the kind, or of more
+// nodes than a gang may have.
+func SlurmAmounts(text string) (counts []int) {
+	for part := range strings.SplitSeq(text, ",") {
+		number, times, repeated := strings.Cut(part, "(x")
+		n, err := strconv.Atoi(number)
+		count, terr := 1, error(nil)
+		if repeated {
+			count, terr = strconv.Atoi(strings.TrimSuffix(times, ")"))
+		}
+		if err != nil || terr != nil || n < 0 || count < 1 || len(counts)+count > maxTasks {
+			return nil
+		}
+		counts = append(counts, slices.Repeat([]int{n}, count)...)
+	}
+	return counts
 }

@@ -266,7 +266,7 @@ func aloneOf(w *core.Workload) string {
 		return "user:" + w.User
 	case w.Spec.Exclusive == "":
 		return ""
-	case w.Kind.Single() && w.Spec.Array == nil:
+	case w.Kind.Single() && (w.Spec.Array == nil || w.Spec.Slurm != nil): // a job of Slurm's arrays is one of its own
 		return ledger.AloneEach
 	default:
 		return string(w.ID)

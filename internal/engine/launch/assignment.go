@@ -44,6 +44,7 @@ type Server struct {
 // for secrets.
 func (from *Server) Assignment(w *core.Workload, t *core.Task, tasks map[int]*core.Task) backend.Assignment {
 	s, g := w.Spec, from.gangOf(w, tasks)
+	g.whole = from.wholeOf(w, t, tasks)
 	r := s.Needs(t.ID.Index)
 	var given []string
 	if from.TaskEnv != nil {

@@ -60,6 +60,28 @@ func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 	return g
 }
 
+// wholeOf is what each task of w has of its node where nothing else may be there, in
+// thousandths of cores: those of a gang on one node divide it.
+func (s *Server) wholeOf(w *core.Workload, t *core.Task, tasks map[int]*core.Task) []int64 {
+	if w.Spec.Slurm == nil || w.Spec.Exclusive != "node" {
+		return nil
+	}
+	if !w.Spec.Gang() { // a job of an array is alone, too
+		return []int64{s.Nodes[t.Node].CPU}
+	}
+	on := map[core.NodeID]int64{}
+	for _, other := range tasks {
+		on[other.Node]++
+	}
+	whole := make([]int64, w.Spec.Size())
+	for i := range whole {
+		if other := tasks[i]; other != nil {
+			whole[i] = s.Nodes[other.Node].CPU / on[other.Node]
+		}
+	}
+	return whole
+}
+
 // where is where others reach a task.
 func (s *Server) where(t *core.Task) endpoint {
 	at := endpoint{address: "127.0.0.1", port: t.Port}
@@ -93,6 +115,9 @@ type gang struct {
 	self  []string // the program of this server, for the mpi agent
 	// token is a secret of the attempt, for the mpi agent.
 	token string
+	// whole is what a script's tasks have of nodes that are the workload's own, by rank, in
+	// thousandths of cores; nil: of what it does not ask for others may have a part.
+	whole []int64
 }
 
 // rank is the number of t among those that are there.

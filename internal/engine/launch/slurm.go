@@ -79,14 +79,10 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	if s.Tasks > 0 || s.TasksPerNode > 0 { // libraries take it for a sign that srun starts them
 		set(num(tasks), "SLURM_NTASKS", "SLURM_NPROCS")
 	}
-	cpus := int((r.CPU.Milli() + 999) / 1000)
-	layout := spec.SlurmLayout(tasks, s.TasksPerNode, nodes)
-	if s.Tasks == 0 && s.TasksPerNode == 0 { // as many as there is room for
-		layout = slices.Repeat([]int{max(cpus/max(s.CPUsPerTask, 1), 1)}, nodes)
-	}
-	set(spec.SlurmPerNode(layout), "SLURM_TASKS_PER_NODE")
-	set(num(cpus), "SLURM_CPUS_ON_NODE")
-	set(spec.SlurmPerNode(slices.Repeat([]int{cpus}, nodes)), "SLURM_JOB_CPUS_PER_NODE")
+	cpus := nodeCPUs(w, g, nodes)
+	set(spec.SlurmPerNode(tasksOfNodes(s, tasks, cpus)), "SLURM_TASKS_PER_NODE")
+	set(num(cpus[rank]), "SLURM_CPUS_ON_NODE")
+	set(spec.SlurmPerNode(cpus), "SLURM_JOB_CPUS_PER_NODE")
 	optional := func(n int64, names ...string) {
 		if n > 0 {
 			set(strconv.FormatInt(n, 10), names...)
@@ -94,7 +90,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	}
 	optional(int64(t.ID.Attempt), "SLURM_RESTART_COUNT")
 	optional(int64(s.TasksPerNode), "SLURM_NTASKS_PER_NODE")
-	optional(int64(s.CPUsPerTask), "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK")
+	optional(int64(s.CPUsPerTask), "SLURM_CPUS_PER_TASK") // and not SRUN_CPUS_PER_TASK, by which a script has srun take as many
 	if s.Variables["SLURM_MEM_PER_CPU"] == "" && s.Variables["SLURM_MEM_PER_GPU"] == "" {
 		optional(r.Memory.Units()>>20, "SLURM_MEM_PER_NODE")
 	}
@@ -110,6 +106,38 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	maps.Copy(m, s.Variables)
 	optional(int64(d.MaxDuration.Std().Seconds()), "MUSTER_SLURM_LIMIT")
 	slurmArray(m, d, t, w.Seq)
+}
+
+// nodeCPUs are how many CPUs a job has of each of its nodes: what it asks for, and all of a node
+// that is its own.
+func nodeCPUs(w *core.Workload, g gang, nodes int) []int {
+	all := make([]int, nodes)
+	for i := range all {
+		all[i] = int((w.Spec.Needs(i).CPU.Milli() + 999) / 1000)
+		if i < len(g.whole) {
+			all[i] = max(all[i], int(g.whole[i]/1000))
+		}
+	}
+	return all
+}
+
+// tasksOfNodes is SLURM_TASKS_PER_NODE: where nothing says how many there are, as many as
+// there is room for.
+func tasksOfNodes(s *spec.Slurm, tasks int, cpus []int) []int {
+	room := make([]int, len(cpus))
+	for i, n := range cpus {
+		room[i] = max(n/max(s.CPUsPerTask, 1), 1)
+	}
+	switch {
+	case s.TasksPerNode > 0: // it says so, also where there are fewer
+		return slices.Repeat([]int{s.TasksPerNode}, len(cpus))
+	case s.Tasks == 0:
+		return room
+	}
+	if layout := spec.SlurmLayout(tasks, room); layout != nil {
+		return layout
+	}
+	return spec.SlurmLayout(tasks, slices.Repeat([]int{tasks}, len(cpus)))
 }
 
 // arrayIndex is the place of t in its array.

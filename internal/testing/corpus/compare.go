@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,8 +16,8 @@ type likeness string
 
 const (
 	same      likeness = "same"
-	announced likeness = "told"            // it differs, and sbatch has said so
-	different likeness = "different"       // it differs, and nothing was said
+	announced likeness = "told"            // it differs, and sbatch has named each thing that does
+	different likeness = "different"       // something differs of which nothing was said
 	wrongly   likeness = "wrongly refused" // Slurm takes it
 	unlike    likeness = "not compared"    // this Slurm lacks the plugin that it is for
 )
@@ -36,11 +37,14 @@ var plain = []struct {
 	{regexp.MustCompile(`[^\s"':=]*/slurm_script`), "slurm_script"},
 	{regexp.MustCompile(`tmp\.\w{6,}`), "tmp.X"},
 	{regexp.MustCompile(`365-00:00:00`), "UNLIMITED"}, // what this Slurm gives where nothing is asked for
-	{regexp.MustCompile(`/\./|//`), "/"},
+	{regexp.MustCompile(`/(\.?/)+`), "/"},
+	{regexp.MustCompile(`'NODE'`), "NODE"}, // a shell that shows what it runs puts brackets in quotes
+	{regexp.MustCompile(`/\.(;|$)`), "$1"},
 	{regexp.MustCompile(`%J`), "JOB"}, // which it leaves in names as they are shown, and not in those of files
+	{regexp.MustCompile(`%\d+j|\b0+JOB`), "JOB"},
 	{regexp.MustCompile(`%N`), "NODE"},
 	{regexp.MustCompile(`tasks? [\d,-]+: Exited`), "tasks: Exited"},
-	{regexp.MustCompile(`(?m)^(MUSTER_.*|srun: Job \S+ step creation temporarily disabled.*|srun: Step created for job .*|srun: cluster configuration lacks support for cpu binding|srun: error: +(mpi/pmix|Couldn't load specified plugin name for mpi|MPI: Cannot create).*)\n?`), ""},
+	{regexp.MustCompile(`(?m)^(MUSTER_.*|srun: Job \S+ step creation (?:temporarily|still) disabled.*|srun: Step created for job .*|srun: cluster configuration lacks support for cpu binding|srun: error: +(mpi/pmix|Couldn't load specified plugin name for mpi|MPI: Cannot create).*)\n?`), ""},
 	{regexp.MustCompile(`\b\d+m\d+\.\d+s`), "TIME"},
 	{regexp.MustCompile(`\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?`), "TIME"},
 }
@@ -70,6 +74,7 @@ func plainRecord(text string) string {
 		if m := byChance.FindString(line); m != "" {
 			line = m
 		}
+		line = divided(line)
 		if strings.HasPrefix(line, "user ") {
 			if before, after, is := strings.Cut(line, " gpus "); is {
 				_, threads, _ := strings.Cut(after, " threads")
@@ -79,6 +84,24 @@ func plainRecord(text string) string {
 		lines = append(lines, plainly(line))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// perNode are variables that say how many CPUs or tasks the nodes of a job have.
+var perNode = regexp.MustCompile(`^(SLURM_(?:CPUS_ON_NODE|JOB_CPUS_PER_NODE|TASKS_PER_NODE)=)(\d+)(\(x\d+\))?$`)
+
+// divided has the nodes of a job that has all of one as large as they are on the other side:
+// here they are parts of one.
+func divided(line string) string {
+	m := perNode.FindStringSubmatch(line)
+	if m == nil {
+		return line
+	}
+	for n := 2; n <= nodes; n++ {
+		if m[2] == strconv.Itoa(cpusOfNode/n) && (m[3] == "" || m[3] == fmt.Sprintf("(x%d)", n)) {
+			return m[1] + strconv.Itoa(cpusOfNode) + m[3]
+		}
+	}
+	return line
 }
 
 // fields of a job that are compared.
@@ -204,13 +227,63 @@ func judged(of map[side]outcome) (likeness, []string) {
 		return wrongly, []string{strings.TrimSpace(here.Message)}
 	}
 	diff := differences(of)
-	switch {
-	case len(diff) == 0:
+	if len(diff) == 0 {
 		return same, nil
-	case strings.Count(here.Message, "\n") > strings.Count(there.Message, "\n"):
-		return announced, diff
 	}
-	return different, diff
+	own := ownLines(there.Message, here.Message)
+	for _, d := range diff {
+		if !names(own, d) {
+			return different, append([]string{d}, slices.DeleteFunc(diff, func(other string) bool { return other == d })...)
+		}
+	}
+	return announced, diff
+}
+
+// ownLines are the lines of what sbatch says here that it does not say there.
+func ownLines(there, here string) (own []string) {
+	known := map[string]bool{}
+	for line := range strings.Lines(there) {
+		known[plainly(strings.TrimSpace(line))] = true
+	}
+	for line := range strings.Lines(here) {
+		if line = plainly(strings.TrimSpace(line)); line != "" && !known[line] {
+			own = append(own, line)
+		}
+	}
+	return own
+}
+
+// optionOf are the options that a field of a job is of: a line that names one speaks of the
+// field.
+var optionOf = map[string][]string{
+	"TimeLimit": {"time", "time-min"}, "NumNodes": {"nodes"}, "NumTasks": {"ntasks", "ntasks-per-node"}, "CPUs/Task": {"cpus-per-task"}, "Requeue": {"requeue"}, "Dependency": {"dependency"}, "JobName": {"job-name"},
+	"WorkDir": {"chdir"}, "StdErr": {"error"}, "StdIn": {"input"}, "StdOut": {"output"}, "ArrayTaskId": {"array"}, "jobs": {"array"},
+}
+
+var (
+	ofVariable = regexp.MustCompile(`"(SLURM[A-Z_]*|[A-Z][A-Z_]+)=`)
+	ofField    = regexp.MustCompile(`^([^:]+): `)
+)
+
+// names reports whether a line names what differs: the variable, the field, or an option
+// that the field is of. Of a text of a file nobody knows where it comes from, but where it is a
+// variable's.
+func names(lines []string, difference string) bool {
+	var any []string
+	for _, m := range ofVariable.FindAllStringSubmatch(difference, -1) {
+		any = append(any, m[1])
+	}
+	if m := ofField.FindStringSubmatch(difference); m != nil && !strings.HasPrefix(m[1], "text of ") && m[1] != "programs" {
+		any = append(any, m[1])
+		any = append(any, optionOf[m[1]]...)
+	}
+	for _, word := range any {
+		is := regexp.MustCompile(`(^|[^\w/-])(--)?` + regexp.QuoteMeta(word) + `($|[^\w/-])`)
+		if slices.ContainsFunc(lines, is.MatchString) {
+			return true
+		}
+	}
+	return false
 }
 
 // printCompared writes the table, and what differs by how many scripts have it.

@@ -74,6 +74,36 @@ func TestWhatIsImportedIsRun(t *testing.T) {
 	}
 }
 
+// Told is what a line names that sbatch says here alone, and nothing beside it.
+func TestToldIsWhatALineNames(t *testing.T) {
+	lines := ownLines("Submitted batch job 20001\n", "20.sh:3: ntasks-per-gpu: SLURM_CPUS_ON_NODE is that of all its tasks\nSubmitted batch job 20002\nnote: chdir: it is not there\n")
+	for difference, told := range map[string]bool{
+		`programs: 4 × "SLURM_CPUS_ON_NODE=128" here alone`: true,
+		`programs: 4 × "SLURM_CPUS_ON=128" here alone`:      false,
+		`programs: 4 × "SLURM_NTASKS=128" here alone`:       false,
+		`programs: 1 × "program ntasks-per-gpu" here alone`: false,
+		`WorkDir: "/a" there, "/b" here`:                    true,
+		`JobState: "FAILED" there, "COMPLETED" here`:        false,
+		`text of /x: "SLURM_CPUS_ON_NODE=1" there, "" here`: true,
+		`text of /x: "chdir" there, "it is not there" here`: false,
+	} {
+		if got := names(lines, difference); got != told {
+			t.Errorf("%s: told is %v, want %v", difference, got, told)
+		}
+	}
+	if len(lines) != 2 {
+		t.Errorf("%q", lines)
+	}
+	for line, want := range map[string]string{
+		"SLURM_CPUS_ON_NODE=2048": "SLURM_CPUS_ON_NODE=4096", "SLURM_JOB_CPUS_PER_NODE=2048(x2)": "SLURM_JOB_CPUS_PER_NODE=4096(x2)", "SLURM_JOB_CPUS_PER_NODE=2048(x3)": "SLURM_JOB_CPUS_PER_NODE=2048(x3)",
+		"SLURM_NTASKS=2048": "SLURM_NTASKS=2048", "SLURM_CPUS_ON_NODE=3": "SLURM_CPUS_ON_NODE=3",
+	} {
+		if got := divided(line); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}
+
 // Batch scripts run on a real Slurm and on Muster, and are told apart by what they do.
 func TestScriptsAreComparedWithSlurm(t *testing.T) {
 	if testing.Short() {
@@ -103,7 +133,8 @@ func TestScriptsAreComparedWithSlurm(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"steps.sh":  "#!/bin/bash\n#SBATCH -p theirs -a 1-2 -n 4 --cpus-per-task=2 --gres=gpu:a100:1\nsrun nosuchprogram --seed $SLURM_ARRAY_TASK_ID\nexit $SLURM_ARRAY_TASK_ID\n",
-		"alone.sh":  "#!/bin/bash\n#SBATCH --exclusive\nnosuchprogram $SLURM_CPUS_ON_NODE\n",
+		"alone.sh":  "#!/bin/bash\n#SBATCH --exclusive -N2\nnosuchprogram\n",
+		"range.sh":  "#!/bin/bash\n#SBATCH -N 2-3 -n 25\nnosuchprogram\n",
 		"parts.sh":  "#!/bin/bash\n#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n2\ntrue\n",
 		"typo.sh":   "#!/bin/bash\n#SBATCH --nosuchoption=1\ntrue\n",
 		"notes.txt": "no script\n",
@@ -128,8 +159,8 @@ func TestScriptsAreComparedWithSlurm(t *testing.T) {
 	}
 	_, compared, _ := strings.Cut(strings.Join(strings.Fields(string(out)), " "), "beside Slurm: ")
 	for _, want := range []string{
-		"4 batch scripts, of which Slurm refuses 1", "same 2 50.0 %", "told 1 25.0 %", "different 0 0.0 %", "wrongly refused 1 25.0 %",
-		"told: alone.sh:", "wrongly refused: parts.sh:",
+		"5 batch scripts, of which Slurm refuses 1", "same 3 60.0 %", "told 1 20.0 %", "different 0 0.0 %", "wrongly refused 1 20.0 %",
+		"told: range.sh:", "wrongly refused: parts.sh:",
 	} {
 		if !strings.Contains(compared, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)

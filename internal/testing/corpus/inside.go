@@ -27,10 +27,11 @@ type outcome struct {
 	Records []string            // of stubs
 }
 
-// What both sides have: nodes on one, the same in one node on the other.
+// What both sides have: nodes on one, and one node on the other, which has the CPUs of
+// one of them, so that what is a job's own, and what fits on a node, is the same.
 const (
 	nodes       = 16
-	cpusOfNode  = 256
+	cpusOfNode  = 4096
 	gpusOfNode  = 8
 	firstNumber = 20001 // of jobs, so that no other number in a text is one
 )
@@ -109,7 +110,7 @@ func (m *host) start() error {
 		m.env = append(slices.Clone(m.env), "SLURM_CONF="+run+"/slurm.conf")
 	} else {
 		m.env = append(slices.Clone(m.env), "MUSTER_NO_AUTOSTART=1")
-		cmd = exec.Command(filepath.Join(m.work, "program"), "server", "--fake-cpus", strconv.Itoa(nodes*cpusOfNode), "--fake-gpus", strconv.Itoa(nodes*gpusOfNode), "--log-level", "warn")
+		cmd = exec.Command(filepath.Join(m.work, "program"), "server", "--fake-cpus", strconv.Itoa(cpusOfNode), "--fake-gpus", strconv.Itoa(nodes*gpusOfNode), "--log-level", "warn")
 		cmd.Env = m.env
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", log, log

@@ -17,6 +17,8 @@ type Running struct {
 	Nodes    []string
 	Start    time.Time
 	CPUs     int64
+	Tasks    int    // processes of what srun has started; 1: a script
+	TRES     string // what it holds; empty: a script, which Slurm says nothing of
 }
 
 // RunningSteps are the steps that run of what an id means, such as 12, 12_3 or 12.0. None
@@ -40,7 +42,11 @@ func RunningSteps(c *compat.Call, p *compat.Place, id string) ([]Running, error)
 		}
 		nodes := e.nodes()
 		slices.Sort(nodes)
-		out = append(out, Running{Workload: e.Workload, Job: e.job, ID: e.id(), Name: e.name, Nodes: slices.Compact(nodes), Start: e.start, CPUs: e.StepCPUs})
+		r := Running{Workload: e.Workload, Job: e.job, ID: e.id(), Name: e.name, Nodes: slices.Compact(nodes), Start: e.start, CPUs: e.StepCPUs, Tasks: e.processes()}
+		if e.ofSrun != nil {
+			r.TRES = e.TRES()
+		}
+		out = append(out, r)
 	}
 	return out, nil
 }

@@ -102,7 +102,11 @@ func (d *Demand) CPUs() int64 {
 	if d.Task < 0 && d.Document.Array == nil && d.Step == "" {
 		count = int64(d.Count)
 	}
-	return max(d.Document.Resources.CPU.Milli()*count/1000, 1)
+	first := int64(0) // what the first of a gang has more, or less
+	if count == int64(d.Count) && d.Document.Array == nil && d.Document.Gang() {
+		first = d.Document.Needs(0).CPU.Milli() - d.Document.Resources.CPU.Milli()
+	}
+	return max((d.Document.Resources.CPU.Milli()*count+first)/1000, 1)
 }
 
 // Licenses are licenses as Slurm writes them.
