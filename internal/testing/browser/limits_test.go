@@ -49,6 +49,14 @@ func TestBudgetsLimitsAndPricesAreSet(t *testing.T) {
 	gone("250.00")
 	inTable("900.00")
 
+	// Where one submits, what is left stands beside the plan, and what may be more is said.
+	w.muster("budget", "set", "vision", "--gpu-hours", "1", "--every", "month")
+	g.visit("submit")
+	g.rewrite("yaml", "project: vision\ncommand: sleep 1\nmaxDuration: 3h\nresources: {gpu: 1}\n")
+	g.shows("1.0 of 1.0 GPU-hours of vision")
+	g.shows("900.0 of 900.0 GPU-hours of research")
+	g.until(`document.querySelector('.plan-warning')?.innerText.includes('of the budget of vision 1.00 GPU-hours are left')`)
+
 	g.visit("settings?tab=limits")
 	g.clickText("button", "Set a user limit")
 	g.input("User", "ann")

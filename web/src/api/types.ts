@@ -602,6 +602,8 @@ export interface Draft {
   spec?: unknown
   /** That it would have */
   tasks?: number
+  /** What is allowed and perhaps not meant, such as what may use more than is left of a budget */
+  warnings?: string[]
 }
 
 export interface Drain {
