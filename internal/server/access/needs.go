@@ -23,7 +23,7 @@ func Needs() map[string]Need {
 		"/": anyone, "GET /healthz": anyone, "GET /livez": anyone, "GET /readyz": anyone, "GET /version": anyone,
 		"GET /ui": anyone, "GET " + PagesAt: anyone, "POST /v1/session": anyone,
 		"GET " + SharedAt + "{token}": anyone,
-		"GET /v1/sign-in":             anyone, "POST /v1/sign-in": anyone, "POST /v1/sign-in/device": anyone, "POST /v1/sign-in/token": anyone,
+		"GET /v1/sign-in":             anyone, "POST /v1/sign-in": anyone, "POST /v1/sign-in/device": anyone, "POST /v1/sign-in/token": anyone, "POST /v1/sign-in/logout": anyone,
 		"GET /metrics": system(rbac.Read, rbac.Metrics),
 
 		// What is about nobody, or about whoever asks.
