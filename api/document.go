@@ -27,6 +27,7 @@ type Draft struct {
 	Problem  *Problem        `json:"problem,omitempty" doc:"Why it would be refused, field by field"`
 	Spec     json.RawMessage `json:"spec,omitempty" doc:"The document with what its assets say and defaults; absent where that cannot be told"`
 	Plan     *Plan           `json:"plan,omitempty" doc:"What would become of it; absent with a problem"`
+	Warnings []string        `json:"warnings,omitempty" doc:"What is allowed and perhaps not meant, such as what may use more than is left of a budget"`
 	GPUs     float64         `json:"gpus,omitempty" doc:"That it asks for, over all tasks"`
 	Tasks    int             `json:"tasks,omitempty" doc:"That it would have"`
 }

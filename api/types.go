@@ -445,19 +445,21 @@ type NewSecret struct {
 	Type       string            `json:"type" enum:"env,mounted,docker,ssh,git-ssh,sftp-ssh,s3,gcp,oci,databricks,hf"`
 	Fields     map[string]string `json:"fields,omitempty" doc:"What is not secret: env, path, server, username, host"`
 	Values     map[string][]byte `json:"values" doc:"What is, in base64"`
-	Everywhere bool              `json:"everywhere,omitempty" doc:"Give it to every workload of its user"`
+	Everywhere bool              `json:"everywhere,omitempty" doc:"Give it to every workload of its user, or in its project or department"`
 }
 
 // Secret is a secret without its values.
 type Secret struct {
 	Name       string            `json:"name"`
+	Project    string            `json:"project,omitempty" doc:"Project or department whose it is, for all who submit there; '-': the system; empty: a user's own"`
+	CreatedBy  string            `json:"createdBy,omitempty" doc:"Who made it, where it is not a user's own"`
 	Type       string            `json:"type"`
 	Fields     map[string]string `json:"fields,omitempty"`
 	Everywhere bool              `json:"everywhere,omitempty"`
 	CreatedAt  Time              `json:"createdAt"`
 }
 
-// SecretList is every secret of a user.
+// SecretList is every secret of a user, or those that a project uses.
 type SecretList struct {
 	Items []Secret `json:"items" nullable:"false"`
 	Next  string   `json:"next"`

@@ -71,6 +71,27 @@ func (s SecretService) Create(ctx context.Context, n api.NewSecret) (*api.Secret
 	return one[api.Secret](ctx, s.c, call{method: http.MethodPost, path: "/v1/secrets", body: body})
 }
 
+// ListIn returns the secrets that workloads of a project may name beside their users'
+// own; those of the departments above it and of the system are among them.
+func (s SecretService) ListIn(ctx context.Context, project string) (*api.SecretList, error) {
+	return one[api.SecretList](ctx, s.c, call{method: http.MethodGet, path: "/v1/projects/" + url.PathEscape(project) + "/secrets", again: true})
+}
+
+// CreateIn stores a secret for all who submit in a project or department, or with
+// "-" in the system; one of that name there is a conflict.
+func (s SecretService) CreateIn(ctx context.Context, project string, n api.NewSecret) (*api.Secret, error) {
+	body, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	return one[api.Secret](ctx, s.c, call{method: http.MethodPost, path: "/v1/projects/" + url.PathEscape(project) + "/secrets", body: body})
+}
+
+// DeleteIn forgets a secret of a project or department, or with "-" of the system.
+func (s SecretService) DeleteIn(ctx context.Context, project, name string) error {
+	return s.c.do(ctx, call{method: http.MethodDelete, path: "/v1/projects/" + url.PathEscape(project) + "/secrets/" + url.PathEscape(name)}, nil)
+}
+
 // Delete forgets a secret.
 func (s SecretService) Delete(ctx context.Context, name string) error {
 	return s.c.do(ctx, call{method: http.MethodDelete, path: "/v1/secrets/" + url.PathEscape(name)}, nil)

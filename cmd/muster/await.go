@@ -181,8 +181,8 @@ func (a *awaiting) check(ctx context.Context, stage string, m handover.Manifest)
 	if err := refuseKeyless(ctx, stage, st); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(stage, vaultFile)); err == nil && a.o.SecretsVault == "" {
-		return precondition("a vault has the keys of these secrets, and this server was started without --secrets-vault", "start it with that too, and move again")
+	if _, err := os.Stat(filepath.Join(stage, vaultFile)); err == nil && a.o.SecretsVault == "" && a.o.SecretsKeyFile == "" {
+		return precondition("the keys of these secrets are kept elsewhere, and this server was started without --secrets-vault or --secrets-key-file", "start it with that too, and move again")
 	}
 	return forgetNode(ctx, st, m.Node)
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/oci"
 	"github.com/musterhq/muster/internal/packed"
 	"github.com/musterhq/muster/internal/secret"
@@ -61,19 +63,20 @@ func (k *keyring) Seal(user, name, typ string, fields map[string]string, values 
 	return s, nil
 }
 
-// credentials is what opens registries for a user: the one secret that is
-// named, else every docker secret of the user's; and what the server's own
-// docker login has left.
-func (k *keyring) credentials(ctx context.Context, user, name string) ([]oci.Credential, error) {
+// credentials is what opens registries for a workload: the one secret that is
+// named, else every docker secret of its user, its project and what is above that;
+// and what the server's own docker login has left.
+func (k *keyring) credentials(ctx context.Context, w *core.Workload, name string) ([]oci.Credential, error) {
 	all, err := k.store.Secrets(ctx)
 	if err != nil {
 		return nil, err
 	}
+	projects, err := k.store.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var creds []oci.Credential
-	for _, s := range all {
-		if s.User != user || s.Type != "docker" || name != "" && s.Name != name {
-			continue
-		}
+	for _, s := range launch.ForRegistries(org.TreeOf(projects).SecretOwners(w.User, w.Project), all, name) {
 		var a backend.Assignment
 		if err := k.Give(&a, s, spec.SecretUse{Name: s.Name}); err != nil {
 			return nil, err

@@ -98,7 +98,7 @@ func recorded(ctx context.Context, dir string) (handover.Report, error) {
 		return r, precondition(path+" is in use by another program: its log is not folded in", "end what reads it, and move then")
 	}
 	if _, err := os.Stat(filepath.Join(dir, vaultFile)); err == nil {
-		r.Look = append(r.Look, handover.Concern{What: "secrets", Why: "a vault has their keys", Fix: "start the other server with --secrets-vault, and let it reach the vault"})
+		r.Look = append(r.Look, handover.Concern{What: "secrets", Why: "their keys are kept elsewhere, in a vault or a file", Fix: "start the other server with --secrets-vault or --secrets-key-file, and let it reach them"})
 	}
 	r.Format = format
 	if r.ID, err = handover.Identify(dir); err == nil {

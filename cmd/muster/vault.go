@@ -17,12 +17,24 @@ import (
 )
 
 // vaultFile notes in the data directory where the keys are that are not there: whoever
-// starts a server without --secrets-vault is told, and so is who has lost the database.
+// starts a server without --secrets-vault or --secrets-key-file is told, and so is who has lost the database.
 const vaultFile = "secrets.vault"
 
 // boxOf opens what seals secrets: with the keys in the data directory, or in the vault
 // that --secrets-vault names.
 func boxOf(ctx context.Context, o cli.ServerOptions, st store.Store) (*secret.Box, error) {
+	if o.SecretsKeyFile != "" {
+		if o.SecretsVault != "" {
+			return nil, precondition("--secrets-key-file contradicts --secrets-vault", "leave one of them out")
+		}
+		path, err := filepath.Abs(o.SecretsKeyFile)
+		if err != nil {
+			return nil, err
+		}
+		return keptBox(ctx, o.DataDir, st, secret.Mounted(path), keptWords{
+			put: "put the lines of both into the one, the newest first", see: "see that the file is there, with lines as secrets.key has them, and that only the server's user reads it",
+		})
+	}
 	if o.SecretsVault == "" {
 		if err := refuseKeyless(ctx, o.DataDir, st); err != nil {
 			return nil, err
@@ -48,16 +60,25 @@ func boxOf(ctx context.Context, o cli.ServerOptions, st store.Store) (*secret.Bo
 	if err != nil {
 		return nil, wrong(err, "mend the file")
 	}
-	return keptBox(ctx, o.DataDir, st, v, fmt.Sprintf("%s/%s", s.Mount, s.Path))
+	return keptBox(ctx, o.DataDir, st, v, keptWords{
+		put: fmt.Sprintf("put them into the vault with vault kv put %s/%s keys=@%s", s.Mount, s.Path, filepath.Join(o.DataDir, "secrets.key")),
+		see: "see that the vault answers, and that its policy lets this server read and make what is at that path",
+	})
+}
+
+// keptWords is what a person does about keys that are kept elsewhere.
+type keptWords struct {
+	put string // where there are keys in the data directory, too
+	see string // where they cannot be had
 }
 
 // keptBox opens what a safe's keys seal. Keys in a file beside are not passed over: they
 // may be what opens the secrets.
-func keptBox(ctx context.Context, dir string, st store.Store, k secret.Safe, at string) (*secret.Box, error) {
+func keptBox(ctx context.Context, dir string, st store.Store, k secret.Safe, words keptWords) (*secret.Box, error) {
 	file := filepath.Join(dir, "secrets.key")
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return nil, precondition(fmt.Sprintf("keys of secrets are in %s, and others would be taken from %s", file, k),
-			fmt.Sprintf("put them into the vault with vault kv put %s keys=@%s, keep a copy as safe as the vault, and remove the file", at, file))
+			fmt.Sprintf("%s, keep a copy as safe as that, and remove %s", words.put, file))
 	}
 	all, err := st.Secrets(ctx)
 	if err != nil {
@@ -71,7 +92,7 @@ func keptBox(ctx context.Context, dir string, st store.Store, k secret.Safe, at 
 	}
 	box, err := secret.OpenKept(k)
 	if err != nil {
-		return nil, precondition(err.Error(), "see that the vault answers, and that its policy lets this server read and make what is at that path")
+		return nil, precondition(err.Error(), words.see)
 	}
 	if err := wholefile.Write(filepath.Join(dir, vaultFile), []byte(k.String()+"\n")); err != nil {
 		return nil, fmt.Errorf("where the keys of secrets are cannot be noted: %w", err)

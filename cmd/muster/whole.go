@@ -43,7 +43,7 @@ func refuseKeyless(ctx context.Context, dir string, st store.Store) error {
 		return err
 	}
 	if at, err := os.ReadFile(filepath.Join(dir, vaultFile)); err == nil {
-		return precondition(fmt.Sprintf("%d secrets are sealed with keys at %s", len(all), strings.TrimSpace(string(at))), "start the server with --secrets-vault")
+		return precondition(fmt.Sprintf("%d secrets are sealed with keys at %s", len(all), strings.TrimSpace(string(at))), "start the server with --secrets-vault or --secrets-key-file, as before")
 	}
 	return precondition(fmt.Sprintf("%s is gone, and %d secrets of %s can be opened with nothing else", key, len(all), filepath.Join(dir, "muster.db")),
 		"restore the file from a backup; if it is lost, make an empty data directory, or restore a backup of both")

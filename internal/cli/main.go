@@ -90,6 +90,7 @@ type ServerOptions struct {
 	AuditSyslog, AuditWebhook []string
 	AuditSecretFile, AuditCA  string
 	SecretsVault              string // file that says which vault keeps the keys of secrets; empty: a file does
+	SecretsKeyFile            string // file with the keys of secrets, which others put there; empty: that of the data directory
 	// AllowAddresses are called for others although they would be refused, and
 	// RefuseAddresses are not although they would be called.
 	AllowAddresses, RefuseAddresses []string

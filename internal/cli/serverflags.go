@@ -66,6 +66,7 @@ func (x *serverFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&o.AuditSecretFile, "audit-webhook-secret-file", "", "file with the keys that sign requests to --audit-webhook, one a line")
 	f.StringVar(&o.AuditCA, "audit-ca", "", "file with the certificates (PEM) that tls:// and https:// of the former must come from; by default the system's")
 	f.StringVar(&o.SecretsVault, "secrets-vault", "", "file that says which vault (HashiCorp Vault, OpenBao) keeps the keys that seal secrets; by default they are in secrets.key of the data directory")
+	f.StringVar(&o.SecretsKeyFile, "secrets-key-file", "", "file with the keys that seal secrets, which somebody else puts there (Kubernetes, an agent, a KMS); it is read and never written")
 	f.StringSliceVar(&o.AllowAddresses, "allow-addresses", nil, "an address, a range (10.1.0.0/16) or a name to which webhooks, checks and names of images may lead although it is refused otherwise, or one of the words private and loopback; with its port (HOST:PORT) or without; repeat for several")
 	f.StringSliceVar(&o.RefuseAddresses, "refuse-addresses", nil, "an address or a range to which they may not lead, or one of the words private and loopback, beside what is always refused; repeat for several")
 	f.StringVar(&x.tasksAs, "tasks-as", "server", "as whom of the machine tasks run: server, as the server does, or submitter, as who submits them; that takes root, and turns access control on")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/launch"
 )
@@ -30,7 +31,11 @@ func (c *Control) StepImage(ctx context.Context, w *core.Workload, t core.Task, 
 		if err != nil {
 			return backend.StepImage{}, err
 		}
-		if credentials, err = launch.PullCredentials(w, secrets, c.keyring); err != nil {
+		projects, err := c.store.Projects(ctx)
+		if err != nil {
+			return backend.StepImage{}, err
+		}
+		if credentials, err = launch.PullCredentials(w, org.TreeOf(projects).SecretOwners(w.User, w.Project), secrets, c.keyring); err != nil {
 			return refuse(err.Error(), "muster secret create makes it again")
 		}
 	}

@@ -58,6 +58,7 @@ type Profile struct {
 	Subject  string // what it calls the account, for ever; names may change
 	Name     string
 	Groups   []string
+	Session  string // what it calls the session there, by which it says that this is over; empty: it has not said
 }
 
 // Subject is u as access rules name it.
@@ -117,6 +118,7 @@ type Token struct {
 	// Provider is by whom its user signed in to be given it: the token is a session,
 	// of a browser or of the command line. Empty: it was made.
 	Provider string `json:"provider,omitempty"`
+	Session  string `json:"session,omitempty"` // what the provider calls the session that it was given in
 	Browser  bool   `json:"browser,omitempty"` // its text was given to nobody
 }
 

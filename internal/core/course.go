@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -170,21 +171,36 @@ type Published struct {
 
 // Secret is a value that tasks are given and nobody is shown.
 type Secret struct {
-	User string `json:"user"`
-	Name string `json:"name"` // unique of a user
+	User string `json:"user"` // or SecretsOf a scope
+	Name string `json:"name"` // unique of a user or scope
 	Type string `json:"type"` // env, mounted, docker, ssh, git-ssh, sftp-ssh, s3, gcp, oci, databricks, hf
 	// Fields are not secret: the variable of env, the server and user of
 	// docker, the path of a mounted one.
 	Fields map[string]string `json:"fields,omitempty"`
-	// Everywhere gives it to every workload of its user, as mcli does.
+	// Everywhere gives it to every workload of its user, as mcli does, or in its scope.
 	Everywhere bool      `json:"everywhere,omitempty"`
 	Sealed     []byte    `json:"sealed"` // encrypted values; opened only for a task
 	CreatedAt  time.Time `json:"createdAt"`
+	// By made it, where it is not a user's own but that of a scope.
+	By string `json:"by,omitempty"`
 }
 
 // SecretID names a secret.
 type SecretID struct {
 	User, Name string
+}
+
+// ofScope begins what stands in place of a user where a secret belongs to a project, to
+// a department or to the system. No user's name has a '/'.
+const ofScope = "scope/"
+
+// SecretsOf stands in place of a user for the secrets of a scope.
+func SecretsOf(scope ProjectID) string { return ofScope + string(scope) }
+
+// Scope is the scope that a secret belongs to; false: it is a user's own.
+func (s *Secret) Scope() (ProjectID, bool) {
+	scope, yes := strings.CutPrefix(s.User, ofScope)
+	return ProjectID(scope), yes
 }
 
 // Use is GPU time that one workload was charged in a span of time.

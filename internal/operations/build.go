@@ -47,7 +47,7 @@ func (h *Hands) build(ctx context.Context, w *core.Workload, log io.Writer) (str
 			return "", err
 		}
 	}
-	creds, err := h.Credentials(ctx, w.User, b.PushSecret)
+	creds, err := h.Credentials(ctx, w, b.PushSecret)
 	if err != nil {
 		return "", err
 	}

@@ -41,8 +41,8 @@ type Config struct {
 	// Target is where images and models go whose document names no target:
 	// HOST or HOST/PATH. Empty: the document must name one.
 	Target string
-	// Credentials opens registries for a user, with one secret only where it is named.
-	Credentials func(ctx context.Context, user, secret string) ([]oci.Credential, error)
+	// Credentials opens registries for a workload, with one secret only where it is named.
+	Credentials func(ctx context.Context, w *core.Workload, secret string) ([]oci.Credential, error)
 	// Installer runs commands on top of an image; nil: packages cannot be installed.
 	Installer Installer
 	// BuildLogs is where the logs of builds are kept, ID.log each.

@@ -32,7 +32,7 @@ func hands(t *testing.T, change func(*Config)) *Hands {
 	dir := t.TempDir()
 	c := Config{
 		Store: memstore.New(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Clock: func() time.Time { return now },
-		Credentials: func(context.Context, string, string) ([]oci.Credential, error) { return nil, nil },
+		Credentials: func(context.Context, *core.Workload, string) ([]oci.Credential, error) { return nil, nil },
 		BuildLogs:   filepath.Join(dir, "builds"), Models: filepath.Join(dir, "models"),
 		Registry: oci.NewClient(oci.Options{}),
 	}
@@ -185,7 +185,7 @@ func TestBuildPutsCodeOnABase(t *testing.T) {
 	creds := []oci.Credential{{Server: reg.Host, User: "ann", Password: "pw"}}
 	h := hands(t, func(c *Config) {
 		c.Images, c.Target = store, reg.Host+"/team"
-		c.Credentials = func(context.Context, string, string) ([]oci.Credential, error) { return creds, nil }
+		c.Credentials = func(context.Context, *core.Workload, string) ([]oci.Credential, error) { return creds, nil }
 	})
 	w := workload(t, `{workdir: `+code+`, build: {base: `+reg.Ref("base:1")+`, code: ".", env: {B: "2"}}}`)
 	ref, err := h.Build(t.Context(), w)

@@ -43,7 +43,7 @@ func (h *Hands) publish(ctx context.Context, w *core.Workload) (core.Published, 
 	case !st.IsDir():
 		return core.Published{}, nil, fmt.Errorf("publish.model: %s is not a directory", pub.Model)
 	}
-	creds, err := h.Credentials(ctx, w.User, pub.Secret)
+	creds, err := h.Credentials(ctx, w, pub.Secret)
 	if err != nil {
 		return core.Published{}, nil, err
 	}

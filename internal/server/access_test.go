@@ -345,6 +345,7 @@ func TestWhatIsHiddenIsNowhere(t *testing.T) {
 	r.must("POST", "/v1/projects/zq-hidden/checks", `{"name":"zq-check","type":"approval","kinds":["workspace"]}`, nil)
 	r.submits("zq-eve", `{"project":"zq-hidden","name":"zq-asks","kind":"workspace","command":["fake"]}`)
 	r.must("POST", "/v1/delegations", `{"to":"zq-eve","scope":"zq-hidden","until":"`+r.server.Clock().Add(time.Hour).Format(time.RFC3339)+`"}`, nil)
+	r.must("POST", "/v1/projects/zq-hidden/secrets", `{"name":"zq-secret","type":"hf","values":{"token":"eA=="}}`, nil)
 	r.must("POST", "/v1/projects/zq-hidden/templates", `{"name":"zq-template","document":{"image":"zq-image"}}`, nil)
 	r.must("POST", "/v1/projects/zq-hidden/schedules", `{"name":"zq-schedule","cron":"@yearly","document":{"image":"zq-image","command":["fake"]}}`, nil)
 	for _, name := range []string{"zq-holds"} {

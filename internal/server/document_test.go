@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/musterhq/muster/api"
@@ -31,6 +32,10 @@ func TestDraftsAreReadWhateverIsWrongWithThem(t *testing.T) {
 	}
 	if d = draft("command: x\nresources: {gpu: 64}\n"); d.Problem != nil && d.Problem.Code != "unschedulable" || d.Problem == nil && d.Plan.Fits {
 		t.Errorf("more than there is: %+v %+v", d.Problem, d.Plan)
+	}
+	w.call("POST", "/v1/projects", `{"name":"small","budgets":[{"gpuHours":1,"period":"month"}]}`, nil)
+	if d = draft("project: small\ncommand: x\nmaxDuration: 2h\nresources: {gpu: 1}\n"); len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "of the budget of small 1.00 GPU-hours are left") {
+		t.Errorf("more than is left of a budget: %q", d.Warnings)
 	}
 	var list api.WorkloadList
 	if w.call("GET", "/v1/projects/-/workloads", "", &list); len(list.Items) != 0 {

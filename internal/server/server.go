@@ -229,6 +229,7 @@ func (s *Server) routes() {
 	organisation.Register(s.Reader, s.api)
 	reviews.Register(s.Reader, s.api)
 	s.secretRoutes()
+	s.sharedSecretRoutes()
 	s.notificationRoutes()
 	usage.Register(s.Reader, s.api)
 	enter.Register(s.Reader, s.api, s.mux, s.closing)

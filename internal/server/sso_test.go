@@ -74,6 +74,16 @@ func (s *says) Poll(_ context.Context, code string) (core.Profile, error) {
 	return s.who, s.err
 }
 
+// LoggedOut believes SUBJECT, SESSION and the instant at which that was said.
+func (s *says) LoggedOut(_ context.Context, token string) (signin.Logout, error) {
+	parts := strings.Split(token, "/")
+	if len(parts) != 3 {
+		return signin.Logout{}, &signin.Error{Message: "the logout token is not believed"}
+	}
+	at, err := time.Parse(time.RFC3339Nano, parts[2])
+	return signin.Logout{Subject: parts[0], Session: parts[1], At: at}, err
+}
+
 func (s *says) SignOut() string { return "https://login.acme.com/out" }
 
 const issuer = "https://login.acme.com/"

@@ -59,6 +59,13 @@ func newWorldWith(t *testing.T, sso *access.SSO, nodes ...core.Node) *world {
 	return newWorldOver(t, memstore.New(), sso, nodes...)
 }
 
+// sealer keeps values that nobody asks for.
+type sealer struct{}
+
+func (sealer) Seal(user, name, typ string, fields map[string]string, _ map[string][]byte) (core.Secret, error) {
+	return core.Secret{User: user, Name: name, Type: typ, Fields: fields, Sealed: []byte("sealed")}, nil
+}
+
 // newWorldOver is newWorldWith over a store.
 func newWorldOver(t *testing.T, st store.Store, sso *access.SSO, nodes ...core.Node) *world {
 	t.Helper()
@@ -70,7 +77,7 @@ func newWorldOver(t *testing.T, st store.Store, sso *access.SSO, nodes ...core.N
 		t.Fatal(err)
 	}
 	w.server = server.New(server.Config{
-		Control: ctl, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, Shares: links, SSO: sso, Cluster: w.reviews,
+		Control: ctl, Sealer: sealer{}, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, Shares: links, SSO: sso, Cluster: w.reviews,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},
 	})
 	socket := filepath.Join(t.TempDir(), "s")

@@ -26,6 +26,9 @@ type Provider interface {
 	Device(ctx context.Context) (Device, error)
 	// Poll asks whether that sign-in is done; ErrPending, ErrSlowDown: not yet.
 	Poll(ctx context.Context, code string) (core.Profile, error)
+	// LoggedOut is whose session at the provider is over, as a token says that the
+	// provider itself has signed and sent (OpenID Connect back-channel logout).
+	LoggedOut(ctx context.Context, token string) (Logout, error)
 	// SignOut is the address at which a browser ends its session at the provider;
 	// empty: there is none.
 	SignOut() string
@@ -56,6 +59,13 @@ type Device struct {
 	Complete  string // where, with the code in it; empty: there is none
 	ExpiresAt time.Time
 	Interval  time.Duration // between questions
+}
+
+// Logout is what a provider says of a session that is over there.
+type Logout struct {
+	Subject string    // whose account it was; empty: the session alone is named
+	Session string    // which session; empty: all of the account
+	At      time.Time // when it was said: what began later goes on
 }
 
 // What an answer may be that is no answer yet.

@@ -124,8 +124,8 @@ func GetLicenses(ctx context.Context, s *session.Session, c *client.Client, t se
 	var body any = list
 	if len(names) > 0 {
 		list.Items = slices.DeleteFunc(list.Items, func(l api.License) bool { return !slices.Contains(names, l.Name) })
-		if len(list.Items) < len(names) {
-			return session.NotFoundError(fmt.Sprintf("of %s only %d are licenses", strings.Join(names, ", "), len(list.Items)), "muster license list lists all")
+		if err := missing("license", "muster license list", names, list.Items, func(x api.License) string { return x.Name }); err != nil {
+			return err
 		}
 		if len(names) == 1 {
 			body = list.Items[0]

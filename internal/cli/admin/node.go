@@ -223,8 +223,8 @@ func GetNodes(ctx context.Context, s *session.Session, c *client.Client, t sessi
 	nodes := cluster.Nodes
 	if len(names) > 0 {
 		nodes = slices.DeleteFunc(nodes, func(n api.Node) bool { return !slices.Contains(names, n.Name) })
-		if len(nodes) < len(names) {
-			return session.NotFoundError(fmt.Sprintf("of %s only %d are nodes here", strings.Join(names, ", "), len(nodes)), "muster get nodes lists all")
+		if err := missing("node", "muster get nodes", names, nodes, func(x api.Node) string { return x.Name }); err != nil {
+			return err
 		}
 	}
 	var body any = map[string]any{"items": nodes}

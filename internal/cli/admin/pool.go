@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,8 +140,8 @@ func GetPools(ctx context.Context, s *session.Session, c *client.Client, t sessi
 	var body any = list
 	if len(names) > 0 {
 		list.Items = slices.DeleteFunc(list.Items, func(p api.Pool) bool { return !slices.Contains(names, p.Name) })
-		if len(list.Items) < len(names) {
-			return session.NotFoundError(fmt.Sprintf("of %s only %d are pools", strings.Join(names, ", "), len(list.Items)), "muster pool list lists all")
+		if err := missing("pool", "muster pool list", names, list.Items, func(x api.Pool) string { return x.Name }); err != nil {
+			return err
 		}
 		if len(names) == 1 {
 			body = list.Items[0]

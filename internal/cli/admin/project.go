@@ -346,8 +346,8 @@ func GetProjects(ctx context.Context, s *session.Session, c *client.Client, n se
 	var body any = list
 	if len(names) > 0 {
 		list.Items = slices.DeleteFunc(list.Items, func(p api.Project) bool { return !slices.Contains(names, p.Name) })
-		if len(list.Items) < len(names) {
-			return session.NotFoundError(fmt.Sprintf("of %s only %d are %ss", strings.Join(names, ", "), len(list.Items), n.Word), "muster get "+n.Word+"s lists all")
+		if err := missing(n.Word, "muster get "+n.Word+"s", names, list.Items, func(x api.Project) string { return x.Name }); err != nil {
+			return err
 		}
 		if len(names) == 1 {
 			body = list.Items[0]

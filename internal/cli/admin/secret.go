@@ -29,6 +29,30 @@ type secretOptions struct {
 	everywhere    bool
 	name          string
 	text          map[string]*string // by flag
+	scope         secretScope
+}
+
+// secretScope is whose secret a command is about.
+type secretScope struct {
+	project string
+	system  bool
+}
+
+func (o *secretScope) register(s *session.Session, cmd *cobra.Command, project, system string) {
+	cmd.Flags().StringVarP(&o.project, "project", "p", "", project)
+	cmd.Flags().BoolVar(&o.system, "system", false, system)
+	_ = cmd.RegisterFlagCompletionFunc("project", s.CompleteProjects) // fails for unknown flags only
+}
+
+// of is the scope as the API has it; empty: it is about one's own.
+func (o *secretScope) of() (string, error) {
+	switch {
+	case o.system && o.project != "":
+		return "", session.UsageError("--system contradicts --project", "leave one of them out")
+	case o.system:
+		return "-", nil
+	}
+	return o.project, nil
 }
 
 func newSecretCreate(s *session.Session) *cobra.Command {
@@ -41,9 +65,10 @@ func newSecretCreate(s *session.Session) *cobra.Command {
 		Use:     "create TYPE NAME [flags]",
 		Aliases: []string{"add"},
 		Short:   "Store a secret",
-		Long: `Stores a secret of yours. It cannot be read again, nor changed: delete it and make
+		Long: `Stores a secret of yours, or with -p or --system one for all who submit in a project,
+in a department or anywhere. It cannot be read again, nor changed: delete it and make
 another. A workload sees it when its document or --secret names it, and every
-workload of yours when it is made with --everywhere.
+workload of yours, or there, when it is made with --everywhere.
 
 Its value comes from --from-file FILE, from standard input (- in place of a
 value), or from a question whose answer is not shown. Of type env it may also
@@ -56,7 +81,8 @@ Types:
   echo $TOKEN | muster secret create env API_TOKEN -
   muster secret create hf hf-token --from-file token.txt --everywhere
   muster secret create docker ghcr --registry ghcr.io --username ana --password-stdin < token.txt
-  muster secret create git-ssh github --from-file ~/.ssh/id_ed25519`,
+  muster secret create git-ssh github --from-file ~/.ssh/id_ed25519
+  muster secret create docker registry -p vision --registry reg.acme.com --username ci --password-stdin < token.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error { return createSecret(s, cmd, o, args) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) (out []string, _ cobra.ShellCompDirective) {
 			if len(args) == 0 {
@@ -69,10 +95,11 @@ Types:
 			return out, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+	o.scope.register(s, cmd, "store it for all who submit in this project or department", "store it for all who submit anywhere")
 	f := cmd.Flags()
 	f.StringVar(&o.fromFile, "from-file", "", "file with the value; - is standard input")
 	f.BoolVar(&o.passwordStdin, "password-stdin", false, "docker: the password comes from standard input")
-	f.BoolVar(&o.everywhere, "everywhere", false, "give it to every workload of yours")
+	f.BoolVar(&o.everywhere, "everywhere", false, "give it to every workload of yours, or there")
 	f.StringVar(&o.name, "name", "", "env: name of the secret; default: that of the variable in lower case")
 	for flag, use := range map[string]string{
 		"variable": "env: name of the variable, where it is not the name", "path": "where its file, or the folder of its files, is in a container",
@@ -102,6 +129,10 @@ func secretTypeNamed(name string) (secretType, error) {
 func createSecret(s *session.Session, cmd *cobra.Command, o *secretOptions, args []string) error {
 	if len(args) < 2 || len(args) > 3 || len(args) == 3 && args[2] != "-" {
 		return session.UsageError(fmt.Sprintf("muster secret create takes a type and a name, not %s", session.Plural(len(args), "word")), cmd.UseLine()+"; values never stand behind the name")
+	}
+	scope, err := o.scope.of()
+	if err != nil {
+		return err
 	}
 	t, err := secretTypeNamed(args[0])
 	if err != nil {
@@ -136,18 +167,27 @@ func createSecret(s *session.Session, cmd *cobra.Command, o *secretOptions, args
 	if err != nil {
 		return err
 	}
-	done, err := c.Secrets.Create(cmd.Context(), in)
+	var done *api.Secret
+	if scope == "" {
+		done, err = c.Secrets.Create(cmd.Context(), in)
+	} else {
+		done, err = c.Secrets.CreateIn(cmd.Context(), scope, in)
+	}
 	if err != nil {
 		return err
 	}
 	if shown, err := s.Brief(done, done.Name); shown {
 		return err
 	}
+	of, whose := "", "of yours"
+	if scope != "" {
+		of, whose = " of "+session.ScopeName(scope), "there"
+	}
 	hint := "muster run --secret " + done.Name + " gives it to a workload"
 	if done.Everywhere {
-		hint = "every workload of yours is given it"
+		hint = "every workload " + whose + " is given it"
 	}
-	s.Say("secret %s of type %s is stored; %s", done.Name, done.Type, hint)
+	s.Say("secret %s of type %s%s is stored; %s", done.Name, done.Type, of, hint)
 	return nil
 }
 
@@ -213,20 +253,37 @@ func secretParts(s *session.Session, cmd *cobra.Command, o *secretOptions, t sec
 
 func newSecretList(s *session.Session) *cobra.Command {
 	var t session.TableFlags
+	var sc secretScope
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls", "get"}, Short: "List your secrets; values are never shown", Example: "  muster secret list", Args: session.NoArgs,
+		Use: "list", Aliases: []string{"ls", "get"}, Short: "List your secrets, or a project's; values are never shown", Example: "  muster secret list\n  muster secret list -p vision", Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			scope, err := sc.of()
+			if err != nil {
+				return err
+			}
 			c, err := s.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			list, err := c.Secrets.List(cmd.Context())
+			var list *api.SecretList
+			if scope == "" {
+				list, err = c.Secrets.List(cmd.Context())
+			} else {
+				list, err = c.Secrets.ListIn(cmd.Context(), scope)
+			}
 			if err != nil {
 				return err
 			}
 			m := s.Moments(t)
 			err = session.Print(s, t, session.Table[api.Secret]{Items: list.Items, Body: list, Name: func(x api.Secret) string { return x.Name }, Columns: []session.Column[api.Secret]{
 				{Title: "NAME", Cell: func(x api.Secret) string { return x.Name }},
+				{Title: "OF", Wide: scope == "", Cell: func(x api.Secret) string {
+					if x.Project == "" {
+						return "you"
+					}
+					return session.ScopeName(x.Project)
+				}},
+				{Title: "MADE BY", Wide: scope == "", Cell: func(x api.Secret) string { return printers.OrDash(x.CreatedBy) }},
 				{Title: "TYPE", Cell: func(x api.Secret) string { return x.Type }},
 				{Title: "GIVEN TO", Cell: func(x api.Secret) string {
 					if x.Everywhere {
@@ -244,26 +301,33 @@ func newSecretList(s *session.Session) *cobra.Command {
 		},
 	}
 	t.Register(cmd)
+	sc.register(s, cmd, "those that workloads of this project may name beside one's own", "those of all projects and departments, and of the system")
 	return cmd
 }
 
 func newSecretDelete(s *session.Session) *cobra.Command {
 	yes := false
+	var sc secretScope
 	cmd := &cobra.Command{
 		Use: "delete NAME…", Aliases: []string{"rm"}, Short: "Forget secrets; tasks that have them keep them", Example: "  muster secret delete hf-token --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return session.UsageError("muster secret delete needs the name of a secret", cmd.UseLine())
 			}
-			return deleteSecrets(cmd.Context(), s, args, yes)
+			scope, err := sc.of()
+			if err != nil {
+				return err
+			}
+			return deleteSecrets(cmd.Context(), s, scope, args, yes)
 		},
 		ValidArgsFunction: s.CompleteSecrets,
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	sc.register(s, cmd, "of this project or department", "of the system")
 	return cmd
 }
 
-func deleteSecrets(ctx context.Context, s *session.Session, names []string, yes bool) error {
+func deleteSecrets(ctx context.Context, s *session.Session, scope string, names []string, yes bool) error {
 	if !yes {
 		if !s.IO.InTerminal {
 			return session.NeedsFlagError("muster secret delete", "--yes")
@@ -273,7 +337,13 @@ func deleteSecrets(ctx context.Context, s *session.Session, names []string, yes 
 		}
 	}
 	return eachOf(ctx, s, names, func(c *client.Client, name string) error {
-		if err := c.Secrets.Delete(ctx, name); err != nil {
+		var err error
+		if scope == "" {
+			err = c.Secrets.Delete(ctx, name)
+		} else {
+			err = c.Secrets.DeleteIn(ctx, scope, name)
+		}
+		if err != nil {
 			return err
 		}
 		s.Say("deleted secret %s", name)

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -214,14 +215,19 @@ func gpusOf(n api.RelatedWorkload) string {
 // ahead is one that goes before it.
 func ahead(n api.RelatedWorkload, m session.Moments) string {
 	if n.Start == nil {
-		return fmt.Sprintf("%s (needs %s)", n.Name, gpusOf(n))
+		return fmt.Sprintf("%s (needs %s)", seen(n), gpusOf(n))
 	}
-	return fmt.Sprintf("%s (needs %s, starts ~%s)", n.Name, gpusOf(n), m.ClockTime(session.At(n.Start)))
+	return fmt.Sprintf("%s (needs %s, starts ~%s)", seen(n), gpusOf(n), m.ClockTime(session.At(n.Start)))
+}
+
+// seen is the name of a workload, or what stands in its place where one may not see it.
+func seen(n api.RelatedWorkload) string {
+	return cmp.Or(n.Name, "work that you may not see")
 }
 
 // frees describes a workload whose end makes room.
 func frees(n api.RelatedWorkload, m session.Moments) string {
-	out := fmt.Sprintf("%s (frees %s ~%s", n.Name, gpusOf(n), m.ClockTime(session.At(n.End)))
+	out := fmt.Sprintf("%s (frees %s ~%s", seen(n), gpusOf(n), m.ClockTime(session.At(n.End)))
 	if n.Early != nil && n.Late != nil {
 		if d := session.At(n.Late).Sub(session.At(n.Early)) / 2; d >= time.Minute {
 			out += " ±" + session.Age(d)
@@ -244,6 +250,9 @@ func offered(f api.Suggestion) string {
 func displaced(all []api.RelatedWorkload) string {
 	const shown = 5
 	names := each(all[:min(len(all), shown)], func(n api.RelatedWorkload) string {
+		if n.Name == "" {
+			return fmt.Sprintf("%s (%s)", seen(n), gpusOf(n))
+		}
 		return fmt.Sprintf("%s (%s, project %s, %s)", n.Name, gpusOf(n), n.Project, n.User)
 	})
 	return strings.Join(names, ", ") + more(len(all)-shown)
@@ -266,7 +275,11 @@ func holders(all []api.RelatedWorkload, m session.Moments) string {
 		if n.GPUs > 0 {
 			what = gpusOf(n)
 		}
-		return fmt.Sprintf("%s (%s, %s, for %s)", n.Name, n.User, what, session.Age(m.Now.Sub(session.At(n.Since))))
+		since := session.Age(m.Now.Sub(session.At(n.Since)))
+		if n.Name == "" {
+			return fmt.Sprintf("%s (%s, for %s)", seen(n), what, since)
+		}
+		return fmt.Sprintf("%s (%s, %s, for %s)", n.Name, n.User, what, since)
 	})
 	return strings.Join(out, " · ") + more(len(all)-holdersShown)
 }

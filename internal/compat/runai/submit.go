@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/convert/runai"
@@ -151,10 +152,12 @@ func send(c *compat.Call, doc *spec.Document) error {
 		if err != nil {
 			return err
 		}
+		warned(c, w)
 		c.Say("Nothing was submitted: %s would be accepted.", w.Name)
 		_, err = fmt.Fprint(c.Out(), string(data))
 		return err
 	}
+	warned(c, w)
 	if strings.HasPrefix(c.Path, "runai submit") {
 		_, err = fmt.Fprintf(c.Out(), "The job '%s' has been submitted successfully\n", w.Name)
 		c.Say("You can run `runai describe job %s -p %s` to check the job status", w.Name, w.Project)
@@ -205,5 +208,12 @@ func submitManifest() *compat.Command {
 			}
 			return send(c, doc)
 		},
+	}
+}
+
+// warned says what the server finds worth a second look.
+func warned(c *compat.Call, w *api.Workload) {
+	for _, warning := range w.Warnings {
+		c.Say("Warning: %s", warning)
 	}
 }

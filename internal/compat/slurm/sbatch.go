@@ -99,6 +99,11 @@ func sbatch(c *compat.Call) error {
 		return err
 	}
 	w := &ws[len(ws)-1] // whose number is the array's, where there are several
+	for _, warning := range w.Warnings {
+		if !c.Bool("quiet") {
+			c.Say("sbatch: warning: %s", warning)
+		}
+	}
 	if c.Bool("test-only") {
 		when := "cannot be told when"
 		if w.Plan != nil {

@@ -17,6 +17,15 @@ import (
 // Tree finds a project or department by its name; false: there is none.
 type Tree func(core.ProjectID) (core.Project, bool)
 
+// TreeOf is the tree of some projects.
+func TreeOf(all []core.Project) Tree {
+	byID := make(map[core.ProjectID]core.Project, len(all))
+	for _, p := range all {
+		byID[p.ID] = p
+	}
+	return func(id core.ProjectID) (core.Project, bool) { p, ok := byID[id]; return p, ok }
+}
+
 // pathMax bounds how far a path is followed; a cycle cannot be stored, and this
 // keeps one that was from hanging the server.
 const pathMax = 64
@@ -37,6 +46,19 @@ func (t Tree) Up(id core.ProjectID) iter.Seq[core.Project] {
 
 // Path is what Up yields, as a list.
 func (t Tree) Path(id core.ProjectID) []core.Project { return slices.Collect(t.Up(id)) }
+
+// SecretOwners are whose secrets a workload of a user in a project may be given, the nearest
+// first: the user's own, those of the project, of the departments above it, and of the
+// system. Of two of one name the nearer holds.
+func (t Tree) SecretOwners(user string, project core.ProjectID) []string {
+	out := []string{user, core.SecretsOf(project)}
+	for p := range t.Up(project) {
+		if p.ID != project {
+			out = append(out, core.SecretsOf(p.ID))
+		}
+	}
+	return append(out, core.SecretsOf(core.SystemScope))
+}
 
 // Stopped is the strictest mode on the path of a project, and who set it.
 func (t Tree) Stopped(id core.ProjectID) (core.StopMode, core.Project) {

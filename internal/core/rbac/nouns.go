@@ -36,7 +36,7 @@ const (
 	ComputeResources = "compute-resources"
 	DataSources      = "data-sources"
 	DataVolumes      = "data-volumes"
-	Credentials      = "credentials" // secrets: everybody has their own
+	Credentials      = "credentials" // secrets of a scope; everybody has their own beside
 
 	Projects    = "projects"
 	Departments = "departments"

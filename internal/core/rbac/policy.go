@@ -417,6 +417,16 @@ func (p *Policy) Exceeds(c Caller, name string) (*core.Permission, core.ProjectI
 	return missing, where
 }
 
+// Inside reports whether a caller has been given anything at all in a scope or above it.
+func (p *Policy) Inside(c Caller, scope core.ProjectID) bool {
+	yes := c.Owner
+	p.each(&c, func(g grant, _ *compiled) bool {
+		yes = yes || p.below(scope, g.scope)
+		return !yes
+	})
+	return yes
+}
+
 // Granted are the rules that give a caller roles, its groups' too.
 func (p *Policy) Granted(c Caller) []core.AccessRule {
 	var out []core.AccessRule

@@ -111,7 +111,7 @@ func TestNobodyGivesWhatTheyDoNotHave(t *testing.T) {
 		{"dora", "l1-researcher", "vision", true}, {"dora", "l1-researcher", "other", false}, {"dora", "l1-researcher", core.SystemScope, false},
 		{"dora", "department-administrator", "research", true}, // what she has herself
 		{"dora", rbac.SystemAdministrator, "research", false}, {"dora", "stops", "vision", false},
-		{"lea", "stops", "vision", true}, {"lea", "stops", "audio", false}, {"lea", "department-administrator", "vision", false}, {"lea", "credentials-administrator", "vision", false},
+		{"lea", "stops", "vision", true}, {"lea", "stops", "audio", false}, {"lea", "department-administrator", "vision", false}, {"lea", "research-manager", "vision", false}, {"lea", "credentials-administrator", "vision", true},
 		{"ann", "viewer", "other", false},
 	} {
 		if got, missing := p.Assigns(known(t, p, c.who), c.role, c.scope); got != c.want {

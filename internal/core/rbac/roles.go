@@ -71,12 +71,12 @@ var (
 
 // content is reading everything that a scope has, and the machines that all share.
 func content() []core.Permission {
-	return slices.Concat(all(read, Workloads), all(read, assets...), all(read, Projects, Departments, Policies), all(read, physical...), all(read, Dashboards))
+	return slices.Concat(all(read, Workloads), all(read, assets...), all(read, Credentials), all(read, Projects, Departments, Policies), all(read, physical...), all(read, Dashboards))
 }
 
 // surroundings is what everybody needs who submits: where, of what, on what.
 func surroundings() []core.Permission {
-	return slices.Concat(all(read, assets...), all(read, Projects, Policies), all(read, physical...), all(read, Dashboards))
+	return slices.Concat(all(read, assets...), all(read, Credentials), all(read, Projects, Policies), all(read, physical...), all(read, Dashboards))
 }
 
 // researchers are the roles that those who run a department or a project give.
@@ -102,12 +102,12 @@ var predefined = []core.Role{
 	},
 	{
 		Name: ProjectLead, Description: "Everybody's workloads and assets in scope, approvals, and who works there",
-		Permissions: slices.Concat(content(), all(crud, Workloads), all([]string{Exec, Approve}, Workloads), all(crud, assets...), all([]string{Update}, Projects), all(crud, AccessRules), all(read, Users, ServiceAccounts, Roles)),
+		Permissions: slices.Concat(content(), all(crud, Workloads), all([]string{Exec, Approve}, Workloads), all(crud, assets...), all(crud, Credentials), all([]string{Update}, Projects), all(crud, AccessRules), all(read, Users, ServiceAccounts, Roles)),
 		Assigns:     researchers,
 	},
 	{
 		Name: "l1-researcher", Description: "Own workloads and assets; sees those of others in scope",
-		Permissions: slices.Concat(surroundings(), all([]string{Create, Read}, Workloads), own([]string{Update, Delete, Exec}, Workloads), all(crud, assets...)),
+		Permissions: slices.Concat(surroundings(), all([]string{Create, Read}, Workloads), own([]string{Update, Delete, Exec}, Workloads), all([]string{Create}, assets...), all([]string{Create}, Credentials), own([]string{Update, Delete}, assets...), own([]string{Delete}, Credentials)),
 	},
 	{
 		Name: "l2-researcher", Description: "Own workloads, of assets that there are; sees those of others in scope",

@@ -56,7 +56,7 @@ func Enter(r SignIn) draft.Command[core.Token] {
 		draft.Put(&tx.Access.Users, u.Name, &u)
 		r.makeRoom(tx, rights, u.Name)
 		t := core.Token{
-			ID: string(tx.State.D.NewID(tx.Now)), User: u.Name, Hash: r.Hash, Provider: r.Provider, Browser: r.Browser,
+			ID: string(tx.State.D.NewID(tx.Now)), User: u.Name, Hash: r.Hash, Provider: r.Provider, Session: r.Session, Browser: r.Browser,
 			CreatedAt: tx.Now, CreatedBy: u.Name, ExpiresAt: tx.Now.Add(r.Life),
 		}
 		draft.Put(&tx.Access.Tokens, t.ID, &t)

@@ -29,6 +29,22 @@ func Usable(t *core.Template, line []core.ProjectID) bool {
 	return slices.Contains(line, t.Project) || slices.ContainsFunc(t.SharedWith, func(p core.ProjectID) bool { return slices.Contains(line, p) })
 }
 
+// Exactly is the asset of a name in a scope, and of no scope above it.
+func Exactly(id core.TemplateID) draft.Command[core.Template] {
+	return func(tx *draft.Tx) (core.Template, error) {
+		t, ok := tx.Template(id)
+		if !ok {
+			return t, None(id)
+		}
+		return t, nil
+	}
+}
+
+// None says that a scope has no such asset.
+func None(id core.TemplateID) error {
+	return &draft.Error{Code: draft.CodeNotFound, Message: fmt.Sprintf("%s has no %s %q", ScopeWord(id.Project), Word(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s list shows what there is", id.Kind)}
+}
+
 // Find is the asset of that name that a project uses: its own, or the
 // nearest above it, or what another shares with it.
 func Find(id core.TemplateID) draft.Command[core.Template] {

@@ -394,18 +394,27 @@ func stored[V any](changed map[string]*V, find func(string) (V, bool)) map[strin
 	return out
 }
 
+// secretOwnerWord is whose a secret is, as the audit log has it: a user, or a scope as of
+// assets.
+func secretOwnerWord(owner string) string {
+	if scope, shared := (&core.Secret{User: owner}).Scope(); shared {
+		return "project " + string(scope)
+	}
+	return owner
+}
+
 // assets are the changes of secrets, of which nothing but the name is told, of
 // templates and of notifications.
 func (r *record) assets(tx *Tx) []core.AuditChange {
 	var out []core.AuditChange
 	for _, s := range tx.Secrets {
 		if !slices.ContainsFunc(r.secrets, func(x core.Secret) bool { return x.User == s.User && x.Name == s.Name }) {
-			out = append(out, core.AuditChange{Object: fmt.Sprintf("secret %s of %s", s.Name, s.User), After: text(map[string]string{"type": s.Type})})
+			out = append(out, core.AuditChange{Object: fmt.Sprintf("secret %s of %s", s.Name, secretOwnerWord(s.User)), After: text(map[string]string{"type": s.Type})})
 		}
 	}
 	for _, id := range tx.Gone {
 		if !slices.Contains(r.gone, id) {
-			out = append(out, core.AuditChange{Object: fmt.Sprintf("secret %s of %s", id.Name, id.User), Before: text(map[string]string{"type": tx.State.secrets[id].Type})})
+			out = append(out, core.AuditChange{Object: fmt.Sprintf("secret %s of %s", id.Name, secretOwnerWord(id.User)), Before: text(map[string]string{"type": tx.State.secrets[id].Type})})
 		}
 	}
 	of := func(id core.TemplateID) string { return fmt.Sprintf("%s %s of %s", id.Kind, id.Name, id.Project) }

@@ -66,7 +66,7 @@ func (tx *Tx) Start(w *core.Workload, t *core.Task) {
 	}
 	a := Action{Kind: ActStart, Backend: tx.BackendOf(t), Task: t.ID, Assignment: tx.server().Assignment(w, t, tasks)}
 	if tx.State.D.Secrets != nil {
-		a.grants = launch.Grants(w, tx.State.secrets, tx.Secret)
+		a.grants = launch.Grants(w, tx.Tree().SecretOwners(w.User, w.Project), tx.State.secrets, tx.Secret)
 	}
 	tx.Actions = append(tx.Actions, a)
 }

@@ -30,14 +30,52 @@ func (tx *Tx) Secret(id core.SecretID) (core.Secret, bool) {
 	return s, ok
 }
 
-// SecretsExist refuses a document that names secrets which its user has not.
-func (tx *Tx) SecretsExist(doc *spec.Document, user string) error {
+// SecretsOfScopes are the secrets of the scopes that are asked for, in no order.
+func SecretsOfScopes(tx *Tx, wanted func(core.ProjectID) bool) (all []core.Secret) {
+	for id := range tx.State.secrets {
+		if s, ok := tx.Secret(id); ok {
+			if scope, shared := s.Scope(); shared && wanted(scope) {
+				all = append(all, s)
+			}
+		}
+	}
+	for _, s := range tx.Secrets {
+		if scope, shared := s.Scope(); shared && wanted(scope) {
+			if _, known := tx.State.secrets[core.SecretID{User: s.User, Name: s.Name}]; !known {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// dropSecrets takes the secrets of projects and departments that go along with them.
+func dropSecrets(tx *Tx, gone []core.ProjectID) {
+	if len(gone) == 0 {
+		return
+	}
+	all := SecretsOfScopes(tx, func(scope core.ProjectID) bool { return slices.Contains(gone, scope) })
+	slices.SortFunc(all, func(a, b core.Secret) int { return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Name, b.Name)) })
+	for _, s := range all {
+		tx.Secrets = slices.DeleteFunc(tx.Secrets, func(x core.Secret) bool { return x.User == s.User && x.Name == s.Name })
+		tx.Gone = append(tx.Gone, core.SecretID{User: s.User, Name: s.Name})
+	}
+}
+
+// SecretsExist refuses a document that names secrets which neither its user has nor its
+// project, nor what is above that.
+func (tx *Tx) SecretsExist(doc *spec.Document, user string, project core.ProjectID) error {
 	named, fields := launch.Secrets(doc)
+	owners := tx.Tree().SecretOwners(user, project)
 	check := func(field, name, typ string) error {
-		s, ok := tx.Secret(core.SecretID{User: user, Name: name})
+		var s core.Secret
+		ok := slices.ContainsFunc(owners, func(owner string) (found bool) {
+			s, found = tx.Secret(core.SecretID{User: owner, Name: name})
+			return found
+		})
 		switch {
 		case !ok:
-			return &Error{Code: CodeInvalid, Field: field, Message: fmt.Sprintf("%s has no secret %q", user, name), Hint: "muster secret create makes one, muster secret list shows what there is"}
+			return &Error{Code: CodeInvalid, Field: field, Message: fmt.Sprintf("%s has no secret %q, nor has project %s or what is above it", user, name, project), Hint: fmt.Sprintf("muster secret create makes one; muster secret list and muster secret list -p %s show what there is", project)}
 		case typ != "" && s.Type != typ:
 			return &Error{Code: CodeInvalid, Field: field, Message: fmt.Sprintf("secret %q is of type %s, not %s", name, s.Type, typ), Hint: "name a secret of type " + typ}
 		}

@@ -71,8 +71,10 @@ func (tx *Tx) Commit() error {
 // batch is what the draft writes, and the number of its last transition.
 func (tx *Tx) batch() (*store.Batch, int64) {
 	e := tx.State
-	b := &store.Batch{Keys: tx.Keys, Secrets: tx.Secrets, DropSecrets: tx.Gone, Promises: e.promises()}
+	b := &store.Batch{Keys: tx.Keys, Promises: e.promises()}
 	tx.Org.write(b)
+	dropSecrets(tx, b.DropProjects)
+	b.Secrets, b.DropSecrets = tx.Secrets, tx.Gone
 	seq := e.Seq.Transition
 	for _, id := range tx.order {
 		d := tx.Drafts[id]

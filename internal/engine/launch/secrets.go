@@ -46,14 +46,19 @@ func Secrets(doc *spec.Document) (named []spec.SecretUse, fields []string) {
 }
 
 // Grants is every secret that a task of w is given: those that its document
-// names, those that its user gives to everything, and, of types that only the
-// platform itself uses (docker, git-ssh), all that the user has.
-func Grants(w *core.Workload, secrets map[core.SecretID]core.Secret, secret func(core.SecretID) (core.Secret, bool)) []Grant {
+// names, those that are given to everything, and, of types that only the
+// platform itself uses (docker, git-ssh), all that there are. owners are whose
+// they may be, the nearest first: of one name the nearest is given.
+func Grants(w *core.Workload, owners []string, secrets map[core.SecretID]core.Secret, secret func(core.SecretID) (core.Secret, bool)) []Grant {
 	var all []Grant
 	given := map[string]bool{}
 	named, _ := Secrets(w.Spec)
 	for _, u := range named {
-		s, ok := secret(core.SecretID{User: w.User, Name: u.Name})
+		var s core.Secret
+		ok := slices.ContainsFunc(owners, func(owner string) (found bool) {
+			s, found = secret(core.SecretID{User: owner, Name: u.Name})
+			return found
+		})
 		if !ok {
 			s.Name = u.Name
 		}
@@ -63,19 +68,39 @@ func Grants(w *core.Workload, secrets map[core.SecretID]core.Secret, secret func
 	if len(secrets) == 0 {
 		return all
 	}
+	return append(unnamed(w, owners, secrets, given), all...) // what the document names comes last and wins
+}
+
+// unnamed are the grants of secrets that the document does not name. What is nearer
+// comes later and wins; of keys for git the nearest owner's alone are given, as git
+// takes one.
+func unnamed(w *core.Workload, owners []string, secrets map[core.SecretID]core.Secret, given map[string]bool) (all []Grant) {
 	git := slices.ContainsFunc(w.Spec.Integrations, func(i spec.Integration) bool { return i.Git != nil })
-	var more []Grant
+	of := map[string][]core.Secret{}
 	for id, s := range secrets {
-		if id.User != w.User || given[id.Name] {
-			continue
-		}
-		ours := s.Type == "docker" && workload.ImageOf(w) != "" && w.Spec.PullSecret == "" || s.Type == "git-ssh" && git
-		if s.Everywhere || ours {
-			more = append(more, Grant{secret: s, use: spec.SecretUse{Name: id.Name}})
+		if slices.Contains(owners, id.User) {
+			of[id.User] = append(of[id.User], s)
 		}
 	}
-	slices.SortFunc(more, func(a, b Grant) int { return strings.Compare(a.secret.Name, b.secret.Name) })
-	return append(more, all...) // what the document names comes last and wins
+	keyed := false
+	for _, owner := range owners {
+		var more []Grant
+		keys := false
+		for _, s := range of[owner] {
+			key := s.Type == "git-ssh" && git && !keyed
+			ours := s.Type == "docker" && workload.ImageOf(w) != "" && w.Spec.PullSecret == ""
+			if !given[s.Name] && (s.Everywhere || ours || key) {
+				more, keys = append(more, Grant{secret: s, use: spec.SecretUse{Name: s.Name}}), keys || key
+			}
+		}
+		keyed = keyed || keys
+		for _, s := range of[owner] {
+			given[s.Name] = true // also where it is not given: it hides those of its name above
+		}
+		slices.SortFunc(more, func(a, b Grant) int { return strings.Compare(a.secret.Name, b.secret.Name) })
+		all = append(more, all...)
+	}
+	return all
 }
 
 // OpenSecrets fills an assignment with what grants give. It fails with one

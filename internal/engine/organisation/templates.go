@@ -49,7 +49,7 @@ func EditTemplate(r TemplateEdit) draft.Command[core.Template] {
 		case there && r.Must == MustBeNew:
 			return core.Template{}, &draft.Error{Code: draft.CodeConflict, Field: "name", Message: fmt.Sprintf("%s has %s %q already", asset.ScopeWord(id.Project), asset.Word(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s update %s changes it", id.Kind, id.Name)}
 		case !there && r.Must == MustExist:
-			return core.Template{}, noTemplate(id)
+			return core.Template{}, asset.None(id)
 		case there && !r.Anyones && !was.Edits(r.User):
 			return core.Template{}, notTheirs(&was, r.User)
 		case !there && countTemplates(tx, id) >= templatesMost:
@@ -77,7 +77,7 @@ func DeleteTemplate(id core.TemplateID, user string, anyones bool) draft.Command
 	return func(tx *draft.Tx) (draft.Nothing, error) {
 		t, ok := tx.Template(id)
 		if !ok {
-			return nil, noTemplate(id)
+			return nil, asset.None(id)
 		}
 		if !anyones && !t.Edits(user) {
 			return nil, notTheirs(&t, user)
@@ -86,10 +86,6 @@ func DeleteTemplate(id core.TemplateID, user string, anyones bool) draft.Command
 		tx.Templated.Gone = append(tx.Templated.Gone, id)
 		return nil, nil
 	}
-}
-
-func noTemplate(id core.TemplateID) error {
-	return &draft.Error{Code: draft.CodeNotFound, Message: fmt.Sprintf("%s has no %s %q", asset.ScopeWord(id.Project), asset.Word(id.Kind), id.Name), Hint: fmt.Sprintf("muster %s list shows what there is", id.Kind)}
 }
 
 func notTheirs(t *core.Template, user string) error {

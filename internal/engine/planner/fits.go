@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func Feasible(tx *draft.Tx, doc *spec.Document, user string) error {
 	if err := claimable(tx, doc); err != nil {
 		return err
 	}
-	if err := tx.SecretsExist(doc, user); err != nil {
+	if err := tx.SecretsExist(doc, user, core.ProjectID(cmp.Or(doc.Project, string(core.DefaultProject)))); err != nil {
 		return err
 	}
 	if err := tx.LicensesExist(doc); err != nil {

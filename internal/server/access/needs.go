@@ -23,7 +23,7 @@ func Needs() map[string]Need {
 		"/": anyone, "GET /healthz": anyone, "GET /livez": anyone, "GET /readyz": anyone, "GET /version": anyone,
 		"GET /ui": anyone, "GET " + PagesAt: anyone, "POST /v1/session": anyone,
 		"GET " + SharedAt + "{token}": anyone,
-		"GET /v1/sign-in":             anyone, "POST /v1/sign-in": anyone, "POST /v1/sign-in/device": anyone, "POST /v1/sign-in/token": anyone,
+		"GET /v1/sign-in":             anyone, "POST /v1/sign-in": anyone, "POST /v1/sign-in/device": anyone, "POST /v1/sign-in/token": anyone, "POST /v1/sign-in/logout": anyone,
 		"GET /metrics": system(rbac.Read, rbac.Metrics),
 
 		// What is about nobody, or about whoever asks.
@@ -160,12 +160,15 @@ func Needs() map[string]Need {
 		all["PUT "+r.path+"/{name}/rules"], all["POST "+r.path+"/{target}"] = on(rbac.Update), on(rbac.Update)
 	}
 	for _, r := range []struct{ path, noun string }{
-		{"templates", rbac.Templates}, {"environments", rbac.Environments}, {"computes", rbac.ComputeResources}, {"datasources", rbac.DataSources}, {"datavolumes", rbac.DataVolumes}, {"policies", rbac.Policies}, {"checks", rbac.Policies},
+		{"templates", rbac.Templates}, {"environments", rbac.Environments}, {"computes", rbac.ComputeResources}, {"datasources", rbac.DataSources}, {"datavolumes", rbac.DataVolumes}, {"policies", rbac.Policies}, {"checks", rbac.Policies}, {"secrets", rbac.Credentials},
 	} {
 		on := func(verb string) Need { return Need{Verb: verb, Noun: r.noun, At: OnAsset} }
-		all["GET "+project+r.path], all["GET "+project+r.path+"/{name}"] = on(rbac.Read), on(rbac.Read)
-		all["POST "+project+r.path], all["PUT "+project+r.path+"/{name}"] = on(rbac.Create), on(rbac.Update)
+		all["GET "+project+r.path], all["POST "+project+r.path] = on(rbac.Read), on(rbac.Create)
 		all["DELETE "+project+r.path+"/{name}"] = on(rbac.Delete)
+		if r.noun == rbac.Credentials {
+			continue // they are neither shown nor changed
+		}
+		all["GET "+project+r.path+"/{name}"], all["PUT "+project+r.path+"/{name}"] = on(rbac.Read), on(rbac.Update)
 	}
 	return all
 }

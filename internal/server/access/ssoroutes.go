@@ -18,6 +18,7 @@ const signInPath = "/v1/sign-in"
 // signInRoutes are how one signs in by an identity provider.
 func (s *Guard) signInRoutes(a huma.API) {
 	tags := []string{"session"}
+	s.backChannelRoute(a)
 	huma.Register(a, huma.Operation{
 		OperationID: "sign-in-ways", Method: http.MethodGet, Path: signInPath, Summary: "How one can sign in beside a token", Tags: tags,
 	}, func(ctx context.Context, _ *struct{}) (*struct{ Body api.SignInWays }, error) {

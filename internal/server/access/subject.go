@@ -195,7 +195,8 @@ func (s *subject) refusal(verb, noun string, scope core.ProjectID, owner string)
 	}
 	roles := rights.RolesWith(verb, noun, owner == "" || owner == c.Name)
 	who := "an administrator"
-	if givers := rights.Givers(scope, roles); len(givers) > 0 {
+	// To whom a project is hidden nobody is named who runs it, or it would show by that.
+	if givers := rights.Givers(scope, roles); len(givers) > 0 && (scope == core.SystemScope || scope == anywhere || rights.Inside(c, scope)) {
 		who = strings.Join(givers, " or ") + ", or an administrator,"
 	}
 	where := "--system"

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/engine/organisation"
 	"github.com/musterhq/muster/internal/engine/report"
 	"github.com/musterhq/muster/internal/server/problem"
@@ -169,7 +170,7 @@ func (s *routes) listProjects(ctx context.Context, what organisation.Record) (*p
 		return nil, problem.Of(s.Log, err)
 	}
 	all := st.Projects
-	tree := wire.TreeOf(all)
+	tree := org.TreeOf(all)
 	out := &projectsOutput{Body: api.ProjectList{Items: []api.Project{}}}
 	for _, p := range all {
 		if p.Department == (what == organisation.RecordDepartment) && reader.ReadsRecord(ctx, string(p.ID), p.Department) {
@@ -203,7 +204,7 @@ func (s *routes) editProject(ctx context.Context, dry bool, status int, e organi
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
-	body := wire.Project(p, wire.TreeOf(append(st.Projects, p))) // of a dry run it is not there
+	body := wire.Project(p, org.TreeOf(append(st.Projects, p))) // of a dry run it is not there
 	body.Warnings = done.Warnings
 	return &projectOutput{Status: status, Body: body}, nil
 }

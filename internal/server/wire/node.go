@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/core/org"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine/report"
 )
@@ -41,7 +42,7 @@ func Cluster(st *report.ClusterState, now time.Time) api.Cluster {
 	for _, n := range st.Nodes {
 		out.Nodes = append(out.Nodes, Node(n))
 	}
-	tree := TreeOf(st.Projects)
+	tree := org.TreeOf(st.Projects)
 	for _, p := range st.Projects {
 		out.Projects = append(out.Projects, Project(p, tree))
 	}

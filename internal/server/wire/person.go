@@ -10,7 +10,8 @@ import (
 
 // Secret is the API's form of a secret, without its values.
 func Secret(x core.Secret) api.Secret {
-	return api.Secret{Name: x.Name, Type: x.Type, Fields: x.Fields, Everywhere: x.Everywhere, CreatedAt: api.Time(x.CreatedAt)}
+	scope, _ := x.Scope()
+	return api.Secret{Project: string(scope), CreatedBy: x.By, Name: x.Name, Type: x.Type, Fields: x.Fields, Everywhere: x.Everywhere, CreatedAt: api.Time(x.CreatedAt)}
 }
 
 // Receiver is who is told, of what, as the record has it.

@@ -30,15 +30,6 @@ func Project(p core.Project, tree org.Tree) api.Project {
 	return out
 }
 
-// TreeOf is the tree of some projects.
-func TreeOf(all []core.Project) org.Tree {
-	byID := make(map[core.ProjectID]core.Project, len(all))
-	for _, p := range all {
-		byID[p.ID] = p
-	}
-	return func(id core.ProjectID) (core.Project, bool) { p, ok := byID[id]; return p, ok }
-}
-
 // ProjectSpec is what was decided about a project.
 func ProjectSpec(p core.Project) api.ProjectSpec {
 	priority := p.Priority

@@ -50,7 +50,7 @@ func (s *routes) documentRoutes() {
 			out.Body.Problem = problem.Of(s.Log, err)
 			return out, nil
 		}
-		out.Body.Spec, out.Body.Plan = w.Body.Spec, w.Body.Plan
+		out.Body.Spec, out.Body.Plan, out.Body.Warnings = w.Body.Spec, w.Body.Plan, w.Body.Warnings
 		whole := new(spec.Document) // with what policies say
 		if err := json.Unmarshal(w.Body.Spec, whole); err != nil {
 			return nil, problem.Of(s.Log, err)

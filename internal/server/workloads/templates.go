@@ -72,10 +72,29 @@ func (s *routes) templateRoutesOf(kind core.TemplateKind) {
 		}
 		return s.oneTemplate(t, v, http.StatusOK)
 	})
+	// anyones refuses who may change neither anybody's asset nor this one, which is theirs
+	// where they made it or are among its editors.
+	anyones := func(ctx context.Context, verb, project, name string) (bool, error) {
+		if !access.Enforced(ctx) || access.Allowed(ctx, verb, rbac.AssetNoun(kind), core.ProjectID(project), "") {
+			return access.Enforced(ctx), nil
+		}
+		t, err := control.Do(ctx, s.Control, asset.Exactly(core.TemplateID{Project: core.ProjectID(project), Kind: kind, Name: name}))
+		if err != nil || t.Edits(access.User(ctx)) {
+			return false, err
+		}
+		return false, access.May(ctx, verb, rbac.AssetNoun(kind), core.ProjectID(project), t.User)
+	}
 	edit := func(ctx context.Context, project string, n api.NewTemplate, must organisation.Existence, status int) (*templateOutput, error) {
+		any := false
+		if must == organisation.MustExist {
+			var err error
+			if any, err = anyones(ctx, rbac.Update, project, n.Name); err != nil {
+				return nil, problem.Of(s.Log, err)
+			}
+		}
 		e := organisation.TemplateEdit{Must: must, Template: core.Template{
 			Project: core.ProjectID(project), Kind: kind, Name: n.Name, Description: n.Description, Environment: n.Environment, SharedWith: projectIDs(n.SharedWith), Editors: n.Editors, User: access.User(ctx),
-		}, Anyones: access.Enforced(ctx)}
+		}, Anyones: any}
 		data, err := json.Marshal(n.Document)
 		if err == nil {
 			e.Document, err = spec.Parse(data)
@@ -112,7 +131,11 @@ func (s *routes) templateRoutesOf(kind core.TemplateKind) {
 		OperationID: "delete-" + id, Method: http.MethodDelete, Path: path + "/{name}", Summary: "Forget a " + word + "; workloads that were made of it stay", Tags: tags, DefaultStatus: http.StatusNoContent,
 	}, func(ctx context.Context, in *TemplateName) (*struct{}, error) {
 		id := core.TemplateID{Project: core.ProjectID(in.Project), Kind: kind, Name: in.Name}
-		if err := s.Control.Apply(ctx, organisation.DeleteTemplate(id, access.User(ctx), access.Enforced(ctx))); err != nil {
+		any, err := anyones(ctx, rbac.Delete, in.Project, in.Name)
+		if err == nil {
+			err = s.Control.Apply(ctx, organisation.DeleteTemplate(id, access.User(ctx), any))
+		}
+		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
 		return nil, nil

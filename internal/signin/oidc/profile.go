@@ -80,7 +80,11 @@ func (p *Provider) profile(ctx context.Context, e *endpoints, t *oauth2.Token, n
 	if err != nil {
 		return core.Profile{}, err
 	}
-	return core.Profile{Provider: p.settings.Issuer, Subject: id.Subject, Name: name, Groups: groups}, nil
+	session, err := text(claims, "sid")
+	if err != nil || len(session) > 255 {
+		session = "" // the provider then ends all sessions of the account at once
+	}
+	return core.Profile{Provider: p.settings.Issuer, Subject: id.Subject, Name: name, Groups: groups, Session: session}, nil
 }
 
 // meant reports whether a token is for this server and this sign-in, beyond what the

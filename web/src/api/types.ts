@@ -602,6 +602,8 @@ export interface Draft {
   spec?: unknown
   /** That it would have */
   tasks?: number
+  /** What is allowed and perhaps not meant, such as what may use more than is left of a budget */
+  warnings?: string[]
 }
 
 export interface Drain {
@@ -1304,7 +1306,7 @@ export interface NewScopeCheck {
 }
 
 export interface NewSecret {
-  /** Give it to every workload of its user */
+  /** Give it to every workload of its user, or in its project or department */
   everywhere?: boolean
   /** What is not secret: env, path, server, username, host */
   fields?: Record<string, string>
@@ -2522,9 +2524,13 @@ export interface ScopeCheckSpec {
 
 export interface Secret {
   createdAt: Time
+  /** Who made it, where it is not a user's own */
+  createdBy?: string
   everywhere?: boolean
   fields?: Record<string, string>
   name: string
+  /** Project or department whose it is, for all who submit there; '-': the system; empty: a user's own */
+  project?: string
   type: string
 }
 

@@ -13,6 +13,10 @@ from ._limits import Limits
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _secrets(project: Optional[str]) -> str:
+    return "/v1/secrets" if project is None else "/v1/projects/" + quote(project) + "/secrets"
+
+
 def _again(create: F, name: str, doc: str) -> F:
     """What ``create`` does, of a record that there is already."""
 
@@ -294,19 +298,19 @@ class Records(Limits):
 
     # -- secrets ------------------------------------------------------------
     def create_secret(
-        self, name: str, type: str, values: Mapping[str, Union[str, bytes]], fields: Optional[Mapping[str, str]] = None, everywhere: bool = False
+        self, name: str, type: str, values: Mapping[str, Union[str, bytes]], fields: Optional[Mapping[str, str]] = None, everywhere: bool = False, project: Optional[str] = None
     ) -> Dict[str, Any]:
-        """Stores a secret; it cannot be read again nor changed."""
+        """Stores a secret of yours, or for all who submit in a project, a department or, with "-", anywhere; it cannot be read again nor changed."""
         import base64
 
         sealed = {k: base64.b64encode(v.encode() if isinstance(v, str) else v).decode() for k, v in values.items()}
         body = {"name": name, "type": type, "values": sealed, "fields": dict(fields or {}), "everywhere": everywhere}
-        return dict(self.request("POST", "/v1/secrets", body=body, again=False))
+        return dict(self.request("POST", _secrets(project), body=body, again=False))
 
-    def secrets(self) -> List[Dict[str, Any]]:
-        """Your secrets, without their values."""
-        return list(self.request("GET", "/v1/secrets")["items"])
+    def secrets(self, project: Optional[str] = None) -> List[Dict[str, Any]]:
+        """Your secrets, or those that a project uses beside them, without their values."""
+        return list(self.request("GET", _secrets(project))["items"])
 
-    def delete_secret(self, name: str) -> None:
-        """Forgets a secret; tasks that have it keep it."""
-        self.request("DELETE", "/v1/secrets/" + quote(name), again=False)
+    def delete_secret(self, name: str, project: Optional[str] = None) -> None:
+        """Forgets a secret of yours, or of a project, a department or, with "-", the system; tasks that have it keep it."""
+        self.request("DELETE", _secrets(project) + "/" + quote(name), again=False)

@@ -32,9 +32,19 @@ const kinds: Record<string, Kind> = {
 
 const base64 = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)))
 
-/** Secrets of whoever looks: names and types, never values. */
+/** Where a secret is: with whoever looks, or in a project, a department or the system. */
+const at = (project?: string): string => (project ? `v1/projects/${encodeURIComponent(project)}/secrets` : 'v1/secrets')
+
+/** Secrets of whoever looks, and those that they see of projects, departments and the system: names and types, never values. */
 export function Secrets() {
-  const { data, error, again } = useLive<SecretList>('v1/secrets', 'never')
+  const own = useLive<SecretList>(at(), 'never')
+  const shared = useLive<SecretList>(at('-'), 'never')
+  const data = own.data && { items: [...own.data.items, ...(shared.data?.items ?? [])] }
+  const error = own.error
+  const again = (): void => {
+    own.again()
+    shared.again()
+  }
   const [making, setMaking] = useState(false)
   if (error && !data) return <Failure error={error} again={again} />
   if (!data) return <Loading what={T.$loadingSecrets} rows={3} />
@@ -50,8 +60,8 @@ export function Secrets() {
       {data.items.length === 0 ? <Empty icon="check" title={T.$noSecrets}><p>{T.$storeTheTokensAndKeysThat}</p></Empty> : (
         <div class="card scroll-x" tabIndex={0} role="region" aria-label={T.$secrets}>
           <table class="plain rows stacked">
-            <thead><tr><th scope="col">{T.$secret}</th><th scope="col">{T.$type}</th><th scope="col">{T.$notEncrypted}</th><th scope="col">{T.$availableTo}</th><th scope="col">{T.$created}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
-            <tbody>{data.items.map((s) => <Row key={s.name} s={s} again={again} />)}</tbody>
+            <thead><tr><th scope="col">{T.$secret}</th><th scope="col">{T.$belongsTo}</th><th scope="col">{T.$type}</th><th scope="col">{T.$notEncrypted}</th><th scope="col">{T.$availableTo}</th><th scope="col">{T.$created}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
+            <tbody>{data.items.map((s) => <Row key={`${s.project ?? ''}/${s.name}`} s={s} again={again} />)}</tbody>
           </table>
         </div>
       )}
@@ -64,7 +74,7 @@ function Row({ s, again }: { s: Secret; again: () => void }) {
   const remove = async (): Promise<void> => {
     if (!(await ask(phrase(T.$deleteSecretName, { name: s.name }), <p>{T.$tasksThatHaveItKeepItNew}</p>, T.$delete))) return
     try {
-      await send('DELETE', 'v1/secrets/' + encodeURIComponent(s.name))
+      await send('DELETE', at(s.project) + '/' + encodeURIComponent(s.name))
       toast(phrase(T.$deletedName, { name: s.name }))
       again()
     } catch (e) {
@@ -74,6 +84,7 @@ function Row({ s, again }: { s: Secret; again: () => void }) {
   return (
     <tr>
       <th scope="row">{s.name}</th>
+      <td data-head={T.$belongsTo}>{s.project === '-' ? T.$theSystem : s.project ?? T.$you}{s.createdBy && <span class="muted"> {s.createdBy}</span>}</td>
       <td data-head={T.$type}><span class="label">{s.type}</span> <span class="muted">{kinds[s.type]?.about}</span></td>
       <td data-head={T.$notEncrypted}>{Object.entries(s.fields ?? {}).map(([k, v]) => <span key={k} class="secret-field"><span class="muted">{k}</span> {v}</span>)}{!Object.keys(s.fields ?? {}).length && <span class="none">–</span>}</td>
       <td data-head={T.$availableTo}>{s.everywhere ? T.$allWorkloads : T.$workloadsThatRequestIt}</td>
@@ -88,10 +99,11 @@ function Make({ close, done }: { close: () => void; done: () => void }) {
     const k = kinds[v.type || 'env']!
     return [
       { name: 'name', required: true },
+      { name: 'scope', label: T.$belongsTo, placeholder: T.$you, note: T.$aProjectOrDepartmentWhereAll },
       { name: 'type', options: Object.entries(kinds).map(([t, x]) => [t, `${t}: ${x.about}`]) },
       ...k.fields.map((f): Input => ({ name: 'field.' + f.name, label: f.name, required: f.needed ?? false, note: T.$notEncrypted })),
       ...k.values.map((f): Input => ({ name: 'value.' + f.name, label: f.name, kind: f.file ? 'long' : 'secret', required: f.needed ?? false, ...(f.file ? { placeholder: T.$pasteTheFileHere } : {}) })),
-      { name: 'everywhere', kind: 'check', label: T.$provideItToAllMyWorkloads },
+      { name: 'everywhere', kind: 'check', label: v.scope ? T.$provideItToAllWorkloadsThere : T.$provideItToAllMyWorkloads },
     ]
   }
   return (
@@ -99,7 +111,7 @@ function Make({ close, done }: { close: () => void; done: () => void }) {
       act={async (v) => {
         const k = kinds[v.type || 'env']!
         const parts = (of: Part[], head: string, code: (s: string) => string): Record<string, string> => Object.fromEntries(of.map((p): [string, string] => [p.name, v[head + p.name] ?? '']).filter(([, x]) => x !== '').map(([n, x]) => [n, code(x)]))
-        await send('POST', 'v1/secrets', { name: v.name!.trim(), type: v.type || 'env', fields: parts(k.fields, 'field.', (s) => s.trim()), values: parts(k.values, 'value.', base64), everywhere: v.everywhere === 'true' })
+        await send('POST', at(v.scope?.trim()), { name: v.name!.trim(), type: v.type || 'env', fields: parts(k.fields, 'field.', (s) => s.trim()), values: parts(k.values, 'value.', base64), everywhere: v.everywhere === 'true' })
         toast(phrase(T.$createdSecretName, { name: v.name }))
         done()
       }} />

@@ -4,6 +4,7 @@ import { Page, Tabs } from '../../ui/basics'
 import { Events } from './events'
 import { Notifications } from './notifications'
 import { Pools } from './pools'
+import { Limits } from './limits'
 import { Rules } from './rules'
 import { Secrets } from './secrets'
 import { Server } from './server'
@@ -13,6 +14,7 @@ import { T } from '../../texts'
 const tabs: { id: string; title: string; view: ComponentType }[] = [
   { id: 'pools', title: T.$pools, view: Pools },
   { id: 'rules', title: T.$rulesAndChecks, view: Rules },
+  { id: 'limits', title: T.$limitsAndPrices, view: Limits },
   { id: 'secrets', title: T.$secrets, view: Secrets },
   { id: 'templates', title: T.$assets, view: Templates },
   { id: 'notifications', title: T.$notifications, view: Notifications },

@@ -3,6 +3,7 @@ import { send } from '../../api/client'
 import type { Project, Standing, StandingList, UsageList } from '../../api/types'
 import { plural, shell } from '../../lib/format'
 import { later } from '../../lib/later'
+import { lazy } from '../../lib/lazy'
 import { go } from '../../lib/router'
 import { useLive } from '../../live/fetch'
 import { cluster } from '../../live/store'
@@ -18,6 +19,8 @@ import { Closed } from '../projects/index'
 import { WhatIf } from './whatif'
 import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
+
+const Budgets = lazy(() => import('../../later').then((m) => m.ProjectBudgets))
 
 function ProjectPage({ params }: ScreenProps) {
   const name = params.name ?? ''
@@ -45,6 +48,7 @@ function ProjectPage({ params }: ScreenProps) {
         <Card class="wide" title={T.$quota}><Standings mine={mine} all={all} /></Card>
         <WhatIf p={p} mine={mine} all={all} />
         <Card title={T.$details}><Rules p={p} /></Card>
+        <Budgets p={p} above={above(name)} />
         <Spent p={p} />
       </div>
     </Page>

@@ -2,6 +2,7 @@
 // how budgets stand.
 import { params as queryOf } from '../../api/client'
 import type { BudgetList, BudgetState, ReportRow, UsageReport } from '../../api/types'
+import { budgetStates } from '../../work/budgets'
 import { now, present } from '../../lib/clock'
 import { count, moment, span as lengthOf } from '../../lib/format'
 import { setQuery } from '../../lib/router'
@@ -86,8 +87,6 @@ function Row({ x, name, currency }: { x: ReportRow; name: string; currency: stri
   )
 }
 
-const states: Record<string, string> = { open: T.$budgetOpen, warned: T.$budgetWarned, over: T.$budgetOver }
-
 function Budgets({ items }: { items: BudgetState[] }) {
   return (
     <Card title={T.$budgetsTitle} aside={count(items.length)}>
@@ -98,7 +97,7 @@ function Budgets({ items }: { items: BudgetState[] }) {
             {items.slice(0, 500).map((b, i) => (
               <tr key={i}>
                 <td>{b.project}</td><td>{b.user || (b.eachUser ? T.$eachOne : T.$all)}</td><td class="end">{two(b.used)} / {two(b.amount)} {b.currency || T.$gpuHours}</td>
-                <td class="end">{Math.round(b.share * 100)} %</td><td class={b.state === 'over' ? 'reports-over' : undefined}>{states[b.state] ?? b.state}</td><td>{moment(b.ends, now.value, false)}</td>
+                <td class="end">{Math.round(b.share * 100)} %</td><td class={b.state === 'over' ? 'reports-over' : undefined}>{budgetStates[b.state] ?? b.state}</td><td>{moment(b.ends, now.value, false)}</td>
               </tr>
             ))}
           </tbody>

@@ -139,8 +139,12 @@ export function Submit({ query }: ScreenProps) {
       else copyOf(project, name, verb ? { project, name, verb } : null, flags, without).catch((e) => complain(e, T.$couldNotCopy))
       setQuery({ from: null, revise: null, update: null, with: null, without: null, template: null })
     })
-    get<SecretList>('v1/secrets').then((l) => setSecrets(l.items.map((s) => s.name))).catch(() => {}) // it can be typed as well
   }, [])
+  const project = String(doc.value?.project ?? 'default')
+  useEffect(() => {
+    const lists = ['v1/secrets', `v1/projects/${encodeURIComponent(project)}/secrets`].map((path) => get<SecretList>(path).then((l) => l.items.map((s) => s.name)).catch(() => [])) // it can be typed as well
+    void Promise.all(lists).then((names) => setSecrets([...new Set(names.flat())]))
+  }, [project])
   useEffect(() => setRefused(null), [text()])
   const own = ownProject()
   useEffect(() => {

@@ -1,4 +1,4 @@
-import type { Estimate, RelatedWorkload, Plan as Planned } from '../../api/types'
+import type { BudgetList, Estimate, RelatedWorkload, Plan as Planned } from '../../api/types'
 import { now } from '../../lib/clock'
 import { moment, plural } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
@@ -6,7 +6,9 @@ import { Card, Facts, Failure, Link, sentence } from '../../ui/basics'
 import { Icon, type IconName } from '../../ui/icons'
 import { toField } from './form'
 import { toLine } from './editor'
-import { draft, problems, stale, unreachable } from './state'
+import { useLive } from '../../live/fetch'
+import { cluster, session } from '../../live/store'
+import { doc, draft, problems, stale, unreachable } from './state'
 import { phrase, T } from '../../texts'
 
 /** What would become of the document, as it is at present. */
@@ -16,10 +18,21 @@ export function Plan() {
   return (
     <Card title={T.$plan} class="plan" aside={<span role="status">{stale.value ? T.$evaluating : d?.plan ? plural(d.tasks ?? 1, T.$nTasks) + ', ' + (d.gpus ? plural(d.gpus, T.$nGPUs) : T.$noGPUs) : ''}</span>}>
       <div id="plan" aria-live="polite" data-stale={stale.value || undefined}>
-        {!d ? <p class="muted">{T.$thePlanForThisDocumentIs}</p> : d.plan ? <Outlook p={d.plan} /> : <Wrong />}
+        {!d ? <p class="muted">{T.$thePlanForThisDocumentIs}</p> : d.plan ? <><Outlook p={d.plan} />{(d.warnings ?? []).map((w) => <p key={w} class="plan-warning" data-tone="preempted" role="note"><Icon name="warning" size={16} /> {sentence(w)}</p>)}<Rest /></> : <Wrong />}
       </div>
     </Card>
   )
+}
+
+/** What is left of the budgets that hold for the document's project. */
+function Rest() {
+  const all = useLive<BudgetList>('v1/budgets', 'beat', 60_000).data?.items ?? []
+  const projects = cluster.value?.projects ?? []
+  const line: string[] = []
+  for (let at: string | undefined = String(doc.value?.project ?? 'default'); at && line.length < 64; at = projects.find((p) => p.name === at)?.parent) line.push(at)
+  const mine = all.filter((b) => line.includes(b.project) && (!b.user || b.user === session.value?.user))
+  if (mine.length === 0) return null
+  return <Facts of={[[T.$leftOfBudgets, <>{mine.slice(0, 6).map((b, i) => <div key={i} data-tone={b.state === 'over' ? 'failed' : undefined}>{phrase(T.$leftOfBudget, { left: Math.max(0, b.amount - b.used).toFixed(1), amount: b.amount.toFixed(1), unit: b.currency || T.$gpuHours, project: b.project, end: moment(b.ends, now.value, false) })}</div>)}</>]]} />
 }
 
 function Headline({ tone, icon, children }: { tone: string; icon: IconName; children: string }) {
@@ -80,7 +93,7 @@ function Others({ of, ends = false }: { of: RelatedWorkload[]; ends?: boolean })
   return (
     <ul class="plan-others">
       {of.slice(0, 5).map((n) => (
-        <li key={n.id}><Link to={workloadPath(n.project, n.name)}>{n.name}</Link> <span class="muted">{[n.user, n.project, n.gpus ? plural(n.gpus, T.$nGPUs) : '', n.cause ?? '', ends && n.end ? phrase(T.$endsTime, { time: moment(n.end, now.value, false) }) : ''].filter(Boolean).join(' · ')}</span></li>
+        <li key={n.id}>{n.name ? <Link to={workloadPath(n.project, n.name)}>{n.name}</Link> : T.$workYouMayNotSee} <span class="muted">{[n.user, n.project, n.gpus ? plural(n.gpus, T.$nGPUs) : '', n.cause ?? '', ends && n.end ? phrase(T.$endsTime, { time: moment(n.end, now.value, false) }) : ''].filter(Boolean).join(' · ')}</span></li>
       ))}
       {of.length > 5 && <li class="muted">{phrase(T.$andSideMostMore, { sideMost: of.length - 5 })}</li>}
     </ul>
