@@ -37,6 +37,12 @@ type fleet struct {
 
 func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 	t.Helper()
+	return newFleetLooked(t, 200*time.Millisecond, nodes...)
+}
+
+// newFleetLooked is newFleet where what is used is looked at now and then.
+func newFleetLooked(t testing.TB, every time.Duration, nodes ...core.Node) *fleet {
+	t.Helper()
 	one.Do(func() { one.b, one.err = browser.Start() })
 	if errors.Is(one.err, browser.ErrNone) {
 		t.Skip(one.err)
@@ -46,7 +52,7 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 	}
 	f := &fleet{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}, SampleEvery: 200 * time.Millisecond}, f.backend)
+	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}, SampleEvery: every}, f.backend)
 	links, err := sharelink.Open("")
 	if err != nil {
 		t.Fatal(err)
