@@ -84,7 +84,10 @@ func (b *Browser) bidiTab(userContext string, width, height int) (*Page, error) 
 	b.mu.Lock()
 	b.pages[p.session] = p
 	b.mu.Unlock()
-	return p, p.Resize(width, height)
+	if err := p.Resize(width, height); err != nil {
+		return nil, err
+	}
+	return p, p.askBidi("browsingContext.activate", map[string]any{}, nil) // what is not in front gets no keys
 }
 
 // askBidi is ask of what is about this tab.

@@ -166,6 +166,22 @@ func hall() []core.Node {
 	return nodes
 }
 
+// twoIslands are the links of eight GPUs of which four and four have NVLinks, and the
+// others see each other over the sockets.
+func twoIslands() core.Links {
+	square := make([][]core.Link, 8)
+	for a := range square {
+		for b := range 8 {
+			link := core.LinkSockets
+			if a/4 == b/4 {
+				link = core.LinkNVLink4.Near()
+			}
+			square[a] = append(square[a], link)
+		}
+	}
+	return core.NewLinks(square)
+}
+
 type doc = map[string]any
 
 // work puts on the hall what a busy day does.

@@ -589,6 +589,17 @@ export interface DeviceHoldings {
   utilization?: number
 }
 
+export interface DeviceLink {
+  /** Number of the one GPU on its node */
+  a: number
+  /** Number of the other */
+  b: number
+  /** NVLinks, one PCIe switch, several, a PCIe host bridge, the bridges of one NUMA node, the sockets' interconnect */
+  kind: "nvlink" | "switch" | "switches" | "host-bridge" | "numa-node" | "sockets"
+  /** Of NVLinks, how many there are at least */
+  links?: number
+}
+
 export interface Draft {
   /** What it says, without defaults, be it wrong; absent where it cannot be read at all */
   document?: unknown
@@ -1383,6 +1394,8 @@ export interface Node {
   /** Thousandths of devices */
   gpu: Amount
   labels?: Record<string, string>
+  /** What connects its GPUs, each pair once; absent: nobody knows */
+  links?: DeviceLink[]
   /** Bytes */
   memory: Amount
   message?: string

@@ -1548,4 +1548,12 @@ export const de: Texts = {
   $noStepsReported: 'Seine Ränge haben keine Schritte gemeldet',
   $networkNotKnown: 'Bekannt von Pods mit eigenem Netzwerk; andere Aufgaben teilen sich das ihrer Maschine',
   $downloadRanksAsCSV: 'Ränge als CSV herunterladen',
+  $linksOfGPUs: 'Verbindungen der GPUs',
+  $onePCIeSwitch: 'ein PCIe-Switch',
+  $severalPCIeSwitches: 'mehrere PCIe-Switches',
+  $pcieHostBridge: 'PCIe-Host-Bridge',
+  $sameNUMANode: 'gleicher NUMA-Knoten',
+  $betweenSockets: 'zwischen Sockeln',
+  $nNVLinks: 'NVLink ×{n}',
+  $notDrawn: ' (nicht gezeichnet)',
 }

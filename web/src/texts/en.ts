@@ -1547,4 +1547,12 @@ export const en = {
   $noStepsReported: 'Its ranks have reported no steps',
   $networkNotKnown: 'Known of pods with a network of their own; other tasks share that of their machine',
   $downloadRanksAsCSV: 'Download ranks as CSV',
+  $linksOfGPUs: 'Links between GPUs',
+  $onePCIeSwitch: 'one PCIe switch',
+  $severalPCIeSwitches: 'several PCIe switches',
+  $pcieHostBridge: 'PCIe host bridge',
+  $sameNUMANode: 'same NUMA node',
+  $betweenSockets: 'between sockets',
+  $nNVLinks: 'NVLink ×{n}',
+  $notDrawn: ' (not drawn)',
 } as const
