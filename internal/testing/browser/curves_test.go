@@ -127,6 +127,7 @@ func TestTheFirstScreenOfWhatRuns(t *testing.T) {
 	h.say("checkpoint", api.NewCheckpoint{Path: "/ckpt", Step: 600})
 	h.train(0, 13, 20, 40, 1)
 	g.until(`/50 %[^]*Step 1000 of 2000 · .*steps\/s[^]*Ends about/.test(` + tile("Progress") + `)`)
+	g.until(`[...document.querySelectorAll('.now-tiles time')].some(e => e.title && e.dateTime.endsWith('Z') && e.parentElement.innerText.startsWith('Ends about'))`) // when, exactly
 	g.until(`/step 600[^]*Saved .* ago[^]*400 steps/.test(` + tile("Checkpoint") + `)`)
 	g.until(`[...document.querySelectorAll('.curve-name')].map(e => e.innerText).join() === 'loss,eval/accuracy,lr,grad_norm'`)
 	g.until(`document.querySelectorAll('.curve .line').length === 4 && /best 0\.\d+ at step \d+/.test(document.querySelector('.curve-one').innerText)`)

@@ -1546,7 +1546,7 @@ export const de: Texts = {
   $stepTime: 'Schrittdauer',
   $noStepThen: 'kein Schritt endete',
   $noStepsReported: 'Seine Ränge haben keine Schritte gemeldet',
-  $networkNotKnown: 'Bekannt von Pods mit eigenem Netzwerk; andere Aufgaben teilen sich das ihrer Maschine',
+  $networkNotKnown: 'bekannt von Pods mit eigenem Netzwerk; andere Aufgaben teilen sich das ihrer Maschine',
   $downloadRanksAsCSV: 'Ränge als CSV herunterladen',
   $linksOfGPUs: 'Verbindungen der GPUs',
   $onePCIeSwitch: 'ein PCIe-Switch',

@@ -1545,7 +1545,7 @@ export const en = {
   $stepTime: 'Step time',
   $noStepThen: 'no step ended',
   $noStepsReported: 'Its ranks have reported no steps',
-  $networkNotKnown: 'Known of pods with a network of their own; other tasks share that of their machine',
+  $networkNotKnown: 'known of pods with a network of their own; other tasks share that of their machine',
   $downloadRanksAsCSV: 'Download ranks as CSV',
   $linksOfGPUs: 'Links between GPUs',
   $onePCIeSwitch: 'one PCIe switch',

@@ -78,6 +78,7 @@ function Board({ all, sort, m, w, attempt, choice }: { all: Strip[]; sort: Sort;
   return (
     <Card class="wide" title={T.$eachRankOverTime} aside={<div class="curves-tools"><span>{phrase(T.$darkIsTop, { top: sort.say(top) })}</span><Button kind="quiet" icon="download" aria-label={T.$downloadRanksAsCSV} onClick={() => saveText(`${w.name}-${sort.id}.csv`, 'text/csv', table(all, m))} /></div>}>
       {choice}
+      {!m.series.some((s) => s.metric.startsWith('network')) && <p class="muted heat-note">{T.$network}: {T.$networkNotKnown}</p>}
       <div class="heat" ref={box} role="group" tabIndex={0} aria-label={T.$eachRankUseTheArrowKeys} onBlur={() => look(null)}
         onKeyDown={(e) => {
           const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key]
