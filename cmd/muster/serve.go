@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"syscall"
@@ -24,6 +23,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/heap"
 	"github.com/musterhq/muster/internal/naming"
 	"github.com/musterhq/muster/internal/operations"
 	"github.com/musterhq/muster/internal/packed"
@@ -35,13 +35,8 @@ import (
 	"github.com/musterhq/muster/internal/telemetry"
 )
 
-const (
-	// memoryAim makes the collector give memory back before a resting server
-	// grows past it; it is no hard limit.
-	memoryAim = 512 << 20
-	// shutdownWait is what running requests get when the server ends.
-	shutdownWait = 5 * time.Second
-)
+// shutdownWait is what running requests get when the server ends.
+const shutdownWait = 5 * time.Second
 
 // serve runs the server until a signal or ctx ends it. Tasks go on without it.
 func serve(ctx context.Context, o cli.ServerOptions) error {
@@ -53,7 +48,7 @@ func serve(ctx context.Context, o cli.ServerOptions) error {
 	}
 	program.KeepToItself()
 	_, _ = installed()
-	debug.SetMemoryLimit(memoryAim)
+	heap.Bound(heap.Server)
 	log := logTo(os.Stderr, o.LogLevel)
 	probes, err := openProbes(o.Probes)
 	if err != nil {

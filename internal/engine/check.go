@@ -93,10 +93,21 @@ func plain(w *core.Workload) core.Workload {
 func (e *Engine) checkIndexes() error {
 	want := &draft.State{
 		D: e.D, Records: e.Records, Fleet: e.Fleet,
-		Experience: draft.Experience{Expected: e.Expected, Work: e.Work, Aside: e.Aside, Simple: e.Simple},
+		Experience: draft.Experience{Insight: e.Insight, Expected: e.Expected, Work: e.Work, Aside: e.Aside, Simple: e.Simple},
 		Writing:    draft.Writing{Now: e.Now},
 	}
 	want.Reindex()
+	want.Spending = e.Spending // what was used is no index: a server that begins learns of it, and then applies it
+	for _, en := range e.Live {
+		if e.Spending.Over(en.W.Project, en.W.User) == nil {
+			continue
+		}
+		if j, ok := want.Job(en.W, en.Tasks); ok {
+			want.Sched.PutJob(j)
+		} else {
+			want.Sched.DropJob(en.W.ID)
+		}
+	}
 	var errs []error
 	differ := func(what string, have, want any) {
 		if !reflect.DeepEqual(have, want) {

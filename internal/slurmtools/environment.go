@@ -44,9 +44,12 @@ func submitters() error {
 func jobEnvironment() {
 	for name, text := range map[string]string{
 		"SLURM_JOB_UID": strconv.Itoa(os.Getuid()), "SLURM_JOB_GID": strconv.Itoa(os.Getgid()), "SLURM_TASK_PID": strconv.Itoa(os.Getpid()),
-		"HOSTNAME": os.Getenv("SLURMD_NODENAME"), "SLURM_TOPOLOGY_ADDR_PATTERN": "node", "SLURM_NODE_ALIASES": "(null)", "SLURM_PRIO_PROCESS": "0",
+		"HOSTNAME": os.Getenv("SLURMD_NODENAME"), "SLURM_TOPOLOGY_ADDR_PATTERN": "node", "SLURM_NODE_ALIASES": "(null)",
 	} {
 		_ = os.Setenv(name, text)
+	}
+	if os.Getenv("SLURM_PRIO_PROCESS") == "" { // whoever submitted it did not say
+		_ = os.Setenv("SLURM_PRIO_PROCESS", "0")
 	}
 	if gpus := os.Getenv("CUDA_VISIBLE_DEVICES"); gpus != "" && os.Getenv("SLURM_GPUS_ON_NODE") != "" {
 		_ = os.Setenv("SLURM_JOB_GPUS", gpus)

@@ -208,6 +208,9 @@ func submittedAt() (vars []string) {
 	if host, err := os.Hostname(); err == nil {
 		vars = append(vars, "SLURM_SUBMIT_HOST="+host)
 	}
+	if n, known := nice(); known {
+		vars = append(vars, "SLURM_PRIO_PROCESS="+strconv.Itoa(n))
+	}
 	return vars
 }
 

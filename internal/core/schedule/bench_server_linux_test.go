@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule/cycle"
 	"github.com/musterhq/muster/internal/core/schedule/ledger"
 	"github.com/musterhq/muster/internal/core/schedule/state"
+	"github.com/musterhq/muster/internal/heap"
 )
 
 var (
@@ -182,6 +183,7 @@ func liveHeap() uint64 {
 // a cluster as a server configures it, in processor time: the median and the
 // 99th of a hundred, for cycles with nobody promised anything and for the others.
 func BenchmarkServer(b *testing.B) {
+	heap.Bound(heap.Server)
 	sizes := []int{100, 300, 1000, 3000, 10_000}
 	if *hugeFlag {
 		sizes = append(sizes, 30_000, 100_000)
@@ -226,6 +228,7 @@ func BenchmarkServer(b *testing.B) {
 			b.ReportMetric(first.Seconds(), "first-s")
 			b.ReportMetric(float64(bytes)/float64(len(all)), "B/cycle")
 			b.ReportMetric(float64(held)/(1<<20), "MiB")
+			b.ReportMetric(float64(is.Sys-is.HeapReleased)/(1<<20), "process-MiB")
 		})
 	}
 }

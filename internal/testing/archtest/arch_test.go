@@ -206,6 +206,7 @@ var rules = []rule{
 	{pkg: "internal/backend/kube/rights", may: []string{"internal/doctor"}, why: "what a server may do in a cluster is a list, asked before there is a server"},
 	{pkg: "internal/handover", may: []string{"internal/core", "internal/store", "internal/wholefile"}, why: "records go as they are: what they are kept in, and who serves them, is known elsewhere"},
 	{pkg: "internal/wholefile", may: nil, why: "a file is a file, whoever keeps something in it"},
+	{pkg: "internal/heap", may: nil, why: "memory is memory, whatever it holds"},
 	{pkg: "internal/packed", may: nil, why: "what lies at the end of a file needs not be known"},
 	{pkg: "internal/program", may: []string{"internal/cli", "internal/control", "internal/doctor", "internal/engine", "internal/handover", "internal/compat", "internal/mpi", "internal/backend", "internal/slurmtools", "api"}, why: "what is started for each command is small: stores, clusters and the server stay out of it"},
 	{pkg: "scripts", may: []string{"internal/packed"}, why: "tools of the build stand alone; one puts together what is built"},

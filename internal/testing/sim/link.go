@@ -167,8 +167,11 @@ func (l *link) opened(a draft.Action, tasks []backend.Assignment) []backend.Assi
 		})
 		return tasks
 	}
+	l.world.recorded("actions", as)
 	if n := len(as.Argv); n > 0 && as.Argv[n-1] == launch.MPIAgentArg {
 		as.Argv = []string{"fake", "run=forever"} // the agent waits for its launcher
+	} else if at := slices.Index(as.Argv, "fake"); at > 0 { // a program of ours comes before the user's
+		as.Argv = as.Argv[at:]
 	}
 	l.started[a.Task] = as.Env
 	return append(tasks, as)

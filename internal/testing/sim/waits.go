@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -44,6 +45,12 @@ func (o *watch) tree() (org.Tree, error) {
 	return func(id core.ProjectID) (core.Project, bool) { p, ok := byID[id]; return p, ok }, err
 }
 
+// mayBeOverBudget reports whether a project has a budget that may keep its workloads.
+func mayBeOverBudget(tree org.Tree, id core.ProjectID) bool {
+	p, _ := tree(id)
+	return slices.ContainsFunc(p.Budgets, func(b core.Budget) bool { return b.AtEnd != core.BudgetWarn })
+}
+
 // explained (I8): whoever waits is told why.
 func (o *watch) explained() error {
 	if o.w.disk.failed {
@@ -65,8 +72,8 @@ func (o *watch) explained() error {
 	}
 	var waiting []core.WorkloadID
 	for _, e := range entries {
-		if p := e.Workload.Phase; e.Workload.Hold != nil && p != lifecycle.Queued {
-			// closed to it alone
+		if p := e.Workload.Phase; e.Workload.Hold != nil && p != lifecycle.Queued || p == lifecycle.Inadmissible && mayBeOverBudget(tree, e.Workload.Project) {
+			// closed to it alone, or by what it costs
 		} else if open[e.Workload.Project] == (p == lifecycle.Inadmissible) && (p == lifecycle.Inadmissible || p == lifecycle.Queued) {
 			return fmt.Errorf("workload %s is %s; that its project is open is %v", e.Workload.Name, p, open[e.Workload.Project])
 		}
