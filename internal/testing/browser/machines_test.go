@@ -144,11 +144,11 @@ func TestTheMapTellsWhoAndWhere(t *testing.T) {
 	// What connects GPUs is drawn where their backend knows it.
 	g.visit("nodes/gpu-a01")
 	g.until(`document.querySelectorAll('.devices tbody tr').length === 8`)
-	g.until(`!document.querySelector('.links')`)
+	g.until(`!document.querySelector('.gpu-links')`)
 	g.visit("nodes/gpu-a02")
-	g.until(`document.querySelectorAll('.links .link[data-kind=nvlink]').length === 12 && document.querySelectorAll('.links .link').length === 12`)
-	g.until(`document.querySelector('.links-legend').innerText.replace(/\s+/g, ' ').trim() === 'NVLink between sockets (not drawn)'`)
-	g.until(`[...document.querySelectorAll('.links ~ .twin tbody tr')].map(r => r.children[2].textContent).join() === 'NVLink ×4,–,NVLink ×4,NVLink ×4,between sockets,between sockets,between sockets,between sockets'`)
+	g.until(`document.querySelectorAll('.gpu-links .gpu-link[data-kind=nvlink]').length === 12 && document.querySelectorAll('.gpu-links .gpu-link').length === 12`)
+	g.until(`document.querySelector('.gpu-links-legend').innerText.replace(/\s+/g, ' ').trim() === 'NVLink between sockets (not drawn)'`)
+	g.until(`[...document.querySelectorAll('.gpu-links ~ .twin tbody tr')].map(r => r.children[2].textContent).join() === 'NVLink ×4,–,NVLink ×4,NVLink ×4,between sockets,between sockets,between sockets,between sockets'`)
 }
 
 // The map has a memory: it shows who had the GPUs a while ago, and who is likely to

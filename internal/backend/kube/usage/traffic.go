@@ -29,13 +29,13 @@ type summary struct {
 
 // due are the kubelets that are asked about networks now, which is noted.
 func (s *readings) due(nodes []string, now time.Time) map[string]bool {
-	due, heard := map[string]bool{}, make(map[string]time.Time, len(nodes))
+	due, at := map[string]bool{}, make(map[string]time.Time, len(nodes))
 	for _, n := range nodes {
-		if heard[n] = s.heard[n]; now.Sub(heard[n]) >= trafficEvery {
-			due[n], heard[n] = true, now
+		if at[n] = s.networks[n]; now.Sub(at[n]) >= trafficEvery {
+			due[n], at[n] = true, now
 		}
 	}
-	s.heard = heard
+	s.networks = at
 	return due
 }
 

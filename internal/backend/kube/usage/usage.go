@@ -53,14 +53,14 @@ func (now spent) rate(before spent) float64 {
 
 // readings are what samples are compared with.
 type readings struct {
-	mu     sync.Mutex
-	last   map[string]spent     // processor time, by node, and by namespace/pod
-	sent   map[string]spent     // what went over the network, by namespace/pod
-	heard  map[string]time.Time // when each kubelet was last asked about networks
-	asked  map[string]int       // in which look each kubelet was last asked
-	look   int
-	barred time.Time // until then nobody is asked
-	why    string
+	mu       sync.Mutex
+	last     map[string]spent     // processor time, by node, and by namespace/pod
+	sent     map[string]spent     // what went over the network, by namespace/pod
+	networks map[string]time.Time // when each kubelet was last asked about networks
+	asked    map[string]int       // in which look each kubelet was last asked
+	look     int
+	barred   time.Time // until then nobody is asked
+	why      string
 }
 
 // Sampler asks kubelets, and compares with what they said before.
@@ -87,7 +87,7 @@ func (p *Sampler) Sample(ctx context.Context) (backend.Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(pods) == 0 {
-		s.last, s.sent, s.heard = nil, nil, nil
+		s.last, s.sent, s.networks = nil, nil, nil
 		return r, nil
 	}
 	r.Missing = []string{"what GPUs of cluster " + p.cluster.Options.Name + " do is not known here: kubelets do not tell; dcgm-exporter tells Prometheus"}

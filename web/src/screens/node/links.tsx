@@ -32,12 +32,12 @@ export function Links({ n }: { n: Node }) {
   }
   const there = kinds.filter(([k]) => links.some((l) => l.kind === k))
   return (
-    <Card title={T.$linksOfGPUs} class="wide" aside={<ul class="legend links-legend">{there.map(([k, name]) => <li key={k}><svg width="22" height="10" aria-hidden="true"><path class="link" data-kind={k} d="M1 5H21" /></svg>{name}{!drawn.has(k) && T.$notDrawn}</li>)}</ul>}>
-      <div class="links scroll-x" ref={box} tabIndex={0} role="region" aria-label={T.$linksOfGPUs}>
+    <Card title={T.$linksOfGPUs} class="wide" aside={<ul class="legend gpu-links-legend">{there.map(([k, name]) => <li key={k}><svg width="22" height="10" aria-hidden="true"><path class="gpu-link" data-kind={k} d="M1 5H21" /></svg>{name}{!drawn.has(k) && T.$notDrawn}</li>)}</ul>}>
+      <div class="gpu-links scroll-x" ref={box} tabIndex={0} role="region" aria-label={T.$linksOfGPUs}>
         {width > 0 && (
           <svg width={2 * side + (n.devices.length - 1) * step} height={high + floor} role="img" aria-label={phrase(T.$labelTheTableBelowShowsThe, { label: T.$linksOfGPUs })}>
-            {links.filter((l) => drawn.has(l.kind)).map((l) => <path key={`${l.a}/${l.b}`} class="link" data-kind={l.kind} d={arc(l)} style={l.kind === 'nvlink' ? { strokeWidth: 1 + (l.links ?? 1) / 5 } : undefined}><title>{`GPU ${l.a} – GPU ${l.b}: ${said(l)}`}</title></path>)}
-            {n.devices.map((d) => <g key={d.id} transform={`translate(${x(d.index) - side / 2} ${high})`}><rect class="link-gpu" width={side} height={side} rx="5" /><text x={side / 2} y={side / 2 + 4} text-anchor="middle">{d.index}</text></g>)}
+            {links.filter((l) => drawn.has(l.kind)).map((l) => <path key={`${l.a}/${l.b}`} class="gpu-link" data-kind={l.kind} d={arc(l)} style={l.kind === 'nvlink' ? { strokeWidth: 1 + (l.links ?? 1) / 5 } : undefined}><title>{`GPU ${l.a} – GPU ${l.b}: ${said(l)}`}</title></path>)}
+            {n.devices.map((d) => <g key={d.id} transform={`translate(${x(d.index) - side / 2} ${high})`}><rect class="gpu-link-end" width={side} height={side} rx="5" /><text x={side / 2} y={side / 2 + 4} text-anchor="middle">{d.index}</text></g>)}
           </svg>
         )}
       </div>
