@@ -12,7 +12,7 @@ type Metrics struct {
 
 // MetricSeries is one thing that was measured.
 type MetricSeries struct {
-	Metric  string     `json:"metric" doc:"Its last word is the unit: cpu_cores, memory_bytes, gpu_utilization_ratio (0 to 1), gpu_memory_bytes, gpu_memory_total_bytes, gpu_power_watts, gpu_temperature_celsius; of a service requests_per_second, request_errors_per_second, request_median_seconds, request_p95_seconds; of a cluster gpus, gpus_allocated, gpus_busy, gpus_idle_allocated, gpus_waited_for, workloads_running, workloads_waiting"`
+	Metric  string     `json:"metric" doc:"Its last word is the unit: cpu_cores, memory_bytes, network_bytes_per_second (received and sent, of tasks that have a network of their own), gpu_utilization_ratio (0 to 1), gpu_memory_bytes, gpu_memory_total_bytes, gpu_power_watts, gpu_temperature_celsius; of a service requests_per_second, request_errors_per_second, request_median_seconds, request_p95_seconds; of a cluster gpus, gpus_allocated, gpus_busy, gpus_idle_allocated, gpus_waited_for, workloads_running, workloads_waiting"`
 	Attempt *int       `json:"attempt,omitempty" doc:"Of a workload"`
 	Task    *int       `json:"task,omitempty" doc:"Index of the task, of a workload"`
 	Role    string     `json:"role,omitempty"`

@@ -161,6 +161,7 @@ type Node struct {
 	Extended map[string]Amount `json:"extended,omitempty" doc:"Extended resources by name, used by tasks and by others"`
 	Tasks    int               `json:"tasks"`
 	Devices  []Device          `json:"devices" nullable:"false"`
+	Links    []DeviceLink      `json:"links,omitempty" doc:"What connects its GPUs, each pair once; absent: nobody knows"`
 }
 
 // Taint keeps workloads off a node that do not tolerate it.

@@ -292,6 +292,14 @@ type Device struct {
 	Used    int    `json:"used" doc:"Thousandths held"`
 }
 
+// DeviceLink is what connects two GPUs of a node.
+type DeviceLink struct {
+	A     int    `json:"a" doc:"Number of the one GPU on its node"`
+	B     int    `json:"b" doc:"Number of the other"`
+	Kind  string `json:"kind" enum:"nvlink,switch,switches,host-bridge,numa-node,sockets" doc:"NVLinks, one PCIe switch, several, a PCIe host bridge, the bridges of one NUMA node, the sockets' interconnect"`
+	Links int    `json:"links,omitempty" doc:"Of NVLinks, how many there are at least"`
+}
+
 // Lifecycle is the machine that every workload follows, as data.
 type Lifecycle struct {
 	Phases  []Phase `json:"phases" nullable:"false"`

@@ -258,6 +258,9 @@ type Sample struct {
 	Busy   float64     `json:"busy"`        // of its busiest device, since the sample before; 0 to 1, or Unknown
 	CPU    float64     `json:"cpuCores"`    // in use since the sample before, or Unknown
 	Memory float64     `json:"memoryBytes"` // that it cannot do without, or Unknown
+	// Network is what it received and sent in a second since the sample before, or
+	// Unknown: it has the network of its machine, which others have, too.
+	Network float64 `json:"networkBytesPerSecond"`
 }
 
 // DeviceSample is how a device fares, whoever uses it.

@@ -20,6 +20,7 @@ import (
 const (
 	CPUCores       = "cpu_cores"                 // of tasks and nodes
 	MemoryBytes    = "memory_bytes"              // of tasks and nodes
+	NetworkBytes   = "network_bytes_per_second"  // of tasks that have a network of their own: received and sent
 	GPUBusy        = "gpu_utilization_ratio"     // of devices
 	GPUMemory      = "gpu_memory_bytes"          // of devices
 	GPUMemoryTotal = "gpu_memory_total_bytes"    // of devices
@@ -147,7 +148,7 @@ func (a *actuator) sample(ctx context.Context, s backend.Sampler) {
 
 // record stores the measurements of a backend.
 func (s *samples) record(backendName string, now time.Time, r backend.Reading) {
-	points := make([]timeseries.Point, 0, 2*len(r.Tasks)+5*len(r.Devices)+2*len(r.Nodes))
+	points := make([]timeseries.Point, 0, 3*len(r.Tasks)+5*len(r.Devices)+2*len(r.Nodes))
 	add := func(of, metric string, v float64, slow bool) {
 		points = append(points, timeseries.Point{Key: timeseries.Key{Of: of, Metric: metric}, Value: v, Slow: slow})
 	}
@@ -155,6 +156,7 @@ func (s *samples) record(backendName string, now time.Time, r backend.Reading) {
 		of := SeriesOfTask(t.Task)
 		add(of, CPUCores, t.CPU, false)
 		add(of, MemoryBytes, t.Memory, false)
+		add(of, NetworkBytes, t.Network, true)
 	}
 	for _, d := range r.Devices {
 		of := SeriesOfDevice(d.Node, d.Device)

@@ -18,6 +18,23 @@ const (
 	LinkNVLink12
 )
 
+// Kind is what connects the two, as a word, and of NVLinks how many there are at least.
+func (l Link) Kind() (kind string, links int) {
+	switch l = l &^ 1; {
+	case l >= LinkNVLink:
+		return "nvlink", max(1, 4*int(l-LinkNVLink)/int(LinkNVLink4-LinkNVLink))
+	case l == LinkSwitch:
+		return "switch", 0
+	case l == LinkSwitches:
+		return "switches", 0
+	case l == LinkHostBridge:
+		return "host-bridge", 0
+	case l == LinkNUMANode:
+		return "numa-node", 0
+	}
+	return "sockets", 0
+}
+
 // Near is a link whose two GPUs are near the same NUMA node as well. What connects
 // them counts for more.
 func (l Link) Near() Link { return l | 1 }

@@ -55,7 +55,7 @@ func (p *Backend) Sample(ctx context.Context) (backend.Reading, error) {
 	s.tasks = make(map[string]usedAt, len(running))
 	shares := map[core.TaskID]float64{} // of cores, since the sample before
 	for _, a := range running {
-		dir, t := p.paths.Task(a.ID), backend.Sample{Task: a.ID, Busy: backend.Unknown, CPU: backend.Unknown, Memory: backend.Unknown}
+		dir, t := p.paths.Task(a.ID), backend.Sample{Task: a.ID, Busy: backend.Unknown, CPU: backend.Unknown, Memory: backend.Unknown, Network: backend.Unknown}
 		u := uses[a.ID]
 		if u.Memory > 0 {
 			t.Memory = float64(u.Memory)

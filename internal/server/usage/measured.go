@@ -253,7 +253,7 @@ func (s *routes) charted(ctx context.Context, w *core.Workload, attempt int, onl
 // task adds what a task used, and how its devices fared while it had them.
 func (c *chart) task(t *core.Task) {
 	row := api.MetricSeries{Attempt: &t.ID.Attempt, Task: &t.ID.Index, Role: t.Role, Node: string(t.Node)}
-	for _, m := range []string{control.CPUCores, control.MemoryBytes} {
+	for _, m := range []string{control.CPUCores, control.MemoryBytes, control.NetworkBytes} {
 		c.add(control.SeriesOfTask(t.ID), m, row, time.Time{}, time.Time{})
 	}
 	until := t.ReleasedAt

@@ -307,7 +307,25 @@ type overviews struct {
 	old    bool      // something was committed since
 	begun  time.Time
 	waits  []api.Wait
-	asked  time.Time // when they were
+	asked  time.Time        // when they were
+	due    time.Time        // when they may be asked again
+	behind bool             // something was committed since they were
+	asking bool             // they are asked at present
+	fresh  bool             // they have come since the overview was made
+	clock  func() time.Time // nil: the machine's
+}
+
+// teller makes overviews; routes do.
+type teller interface {
+	overview(ctx context.Context) (*api.Overview, error)
+	waits(ctx context.Context) ([]api.Wait, error)
+}
+
+func (c *overviews) now() time.Time {
+	if c.clock != nil {
+		return c.clock()
+	}
+	return time.Now()
 }
 
 // stale says that something has changed.
@@ -325,26 +343,33 @@ const overviewAtLeast = 5 * time.Second
 // committed: time alone changes little of it.
 const waitsFor = 30 * time.Second
 
+// waitsPatience is how long an overview waits for reasons, and waitsMost how long they
+// may take at all.
+const (
+	waitsPatience = 150 * time.Millisecond
+	waitsMost     = time.Minute
+)
+
 // latest is the overview and its number, which another overview never has. It is made
 // anew only when that is due, so that many browsers cost no more than one.
-func (c *overviews) latest(ctx context.Context, s *routes) (int64, []byte) {
+func (c *overviews) latest(ctx context.Context, s teller) (int64, []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	if now.Before(c.next) || !c.old && now.Sub(c.begun) < overviewAtLeast {
+	now := c.now()
+	owed := c.fresh || (c.behind || c.old) && !c.asking && !now.Before(c.due)
+	if now.Before(c.next) || !c.old && !owed && now.Sub(c.begun) < overviewAtLeast {
 		return c.number, c.text
 	}
-	stale := c.old || now.Sub(c.asked) > waitsFor
-	c.begun, c.old = now, false
+	c.behind = c.behind || c.old
+	c.begun, c.old, c.fresh = now, false, false
 	sc, err := s.overview(ctx)
-	if err == nil && stale {
-		c.waits, err = s.waits(ctx)
-		c.asked = now
-	}
-	c.next = now.Add(max(overviewEvery-overviewEvery/10, overviewShare*time.Since(now)))
+	c.next = c.pause(now)
 	if err != nil {
 		c.old = true
 		return c.number, c.text
+	}
+	if (c.behind || now.Sub(c.asked) > waitsFor) && !c.asking && !now.Before(c.due) {
+		c.ask(context.WithoutCancel(ctx), s, now)
 	}
 	sc.Waits = c.waits
 	sc.Cluster.At = api.Time{} // an overview is another only if more than its time is
@@ -355,6 +380,45 @@ func (c *overviews) latest(ctx context.Context, s *routes) (int64, []byte) {
 	c.number++
 	c.text = same
 	return c.number, c.text
+}
+
+// ask finds out why workloads wait. Why very many wait takes long to say: how many there
+// are, and what becomes of them, is not late for that, and the reasons come with the next
+// overview.
+func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
+	c.asking, c.behind = true, false
+	begun, done := c.now(), make(chan func(), 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, waitsMost)
+		defer cancel()
+		all, err := s.waits(ctx)
+		done <- func() {
+			if c.asked, c.due, c.asking = now, c.pause(begun), false; err != nil {
+				c.behind = true
+				return
+			}
+			c.waits = all
+		}
+	}()
+	patience := time.NewTimer(waitsPatience)
+	defer patience.Stop()
+	select {
+	case take := <-done:
+		take()
+	case <-patience.C:
+		go func() {
+			take := <-done
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			take()
+			c.fresh = true
+		}()
+	}
+}
+
+// pause is until when what began at a time, and has just ended, is not done again.
+func (c *overviews) pause(begun time.Time) time.Time {
+	return begun.Add(max(overviewEvery-overviewEvery/10, overviewShare*c.now().Sub(begun)))
 }
 
 // overview is what is beside the workloads at present.

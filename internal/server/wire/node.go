@@ -33,6 +33,22 @@ func Node(n report.NodeState) api.Node {
 		out.GPU.Used += int64(used)
 		out.Devices = append(out.Devices, api.Device{ID: d.ID, Index: d.Index, Product: d.Product, Memory: d.Memory, Fake: d.Fake, Healthy: d.Healthy, Used: used})
 	}
+	out.Links = links(n)
+	return out
+}
+
+// links are what connects the GPUs of a node, where its backend knows.
+func links(n report.NodeState) []api.DeviceLink {
+	if !n.Links.Known(len(n.Devices)) {
+		return nil
+	}
+	var out []api.DeviceLink
+	for a := range n.Devices {
+		for b := a + 1; b < len(n.Devices); b++ {
+			kind, count := n.Links.Between(a, b, len(n.Devices)).Kind()
+			out = append(out, api.DeviceLink{A: n.Devices[a].Index, B: n.Devices[b].Index, Kind: kind, Links: count})
+		}
+	}
 	return out
 }
 

@@ -123,10 +123,11 @@ func TestTheFirstScreenOfWhatRuns(t *testing.T) {
 	g.until(`document.querySelector('.log-tail pre').innerText.trim() === 'first\nepoch 1 99%'`)
 	g.until(`!document.querySelector('.curves') && document.querySelector('.lifeline [data-here]').innerText.startsWith('Running')`)
 	h := tellerOf(t, dir+"/way")
-	h.train(0, 1, 12, 40, 1)
+	h.train(0, 1, 12, 4000, 1)
 	h.say("checkpoint", api.NewCheckpoint{Path: "/ckpt", Step: 600})
-	h.train(0, 13, 20, 40, 1)
-	g.until(`/50 %[^]*Step 1000 of 2000 · .*steps\/s[^]*Ends about/.test(` + tile("Progress") + `)`)
+	h.train(0, 13, 20, 4000, 1)
+	g.until(`/Step 1\D?000 of 200\D?000 · .*steps\/s[^]*Ends about/.test(` + tile("Progress") + `)`)
+	g.until(`[...document.querySelectorAll('.now-tiles time')].some(e => e.title && e.dateTime.endsWith('Z') && e.parentElement.innerText.startsWith('Ends about'))`) // when, exactly
 	g.until(`/step 600[^]*Saved .* ago[^]*400 steps/.test(` + tile("Checkpoint") + `)`)
 	g.until(`[...document.querySelectorAll('.curve-name')].map(e => e.innerText).join() === 'loss,eval/accuracy,lr,grad_norm'`)
 	g.until(`document.querySelectorAll('.curve .line').length === 4 && /best 0\.\d+ at step \d+/.test(document.querySelector('.curve-one').innerText)`)
@@ -220,7 +221,35 @@ func TestASweepAndWhatIsCompared(t *testing.T) {
 	// With a key each line can be looked at alone.
 	g.clickText(".plot-key button", "one")
 	g.until(`document.querySelectorAll('.curve .line').length === 1`)
+	g.comparedByOtherColumns()
 	touch(t, dir+"/end")
+}
+
+// comparedByOtherColumns chooses columns of what is compared: they are kept, say who is
+// best, and go into the file.
+func (g *page) comparedByOtherColumns() {
+	g.t.Helper()
+	const head = `[...document.querySelectorAll('.trials th')].map(e => e.innerText.replace(/ [↓↑]$/, '').trim()).join()`
+	choose := func(name string) {
+		g.clickText(".trials .menu button", name)
+	}
+	g.click(`.trials .menu-box button[aria-label="Columns"]`)
+	for _, name := range []string{"width", "loss, max", "loss, last", "Run time", "GPU-hours", "resources.cpu"} {
+		choose(name)
+	}
+	g.press("Escape")
+	const want = `'Name,State,resources.cpu,loss,loss, last,loss, max,Run time,GPU-hours,command'`
+	g.until(head + ` === ` + want)
+	const cell = `((name, i) => [...document.querySelectorAll('.trials tbody tr')].find(r => r.querySelector('a').innerText === name).children[i])`
+	g.until(cell + `('three', 5).querySelector('.best')?.innerText.startsWith('1') && ` + cell + `('one', 5).innerText === '3' && !` + cell + `('one', 5).querySelector('.best')`)
+	g.until(`/^\d+s$|^\d+ms$|^\d+m/.test(` + cell + `('one', 6).innerText)`)
+	g.clickText(".trial-by", "loss, max")
+	g.until(`document.querySelector('.trials th[aria-sort]').innerText === 'loss, max ↑'`)
+	g.must(g.Eval(`(() => { const make = URL.createObjectURL; URL.createObjectURL = (b) => { window.saved = b; return make.call(URL, b) } })()`, nil))
+	g.click(`.trials button[aria-label="Download as CSV"]`)
+	g.must(g.UntilPromised(`window.saved?.text().then(t => t.startsWith('name,state,resources.cpu,loss,"loss, last","loss, max",Run time,GPU-hours,command\r\nthree,Running,50m,0.5,0.5,1,')) ?? Promise.resolve(false)`))
+	g.must(g.Eval(`location.reload()`, nil))
+	g.until(`document.querySelectorAll('.trials tbody tr').length === 3 && ` + head + ` === ` + want)
 }
 
 func init() {
@@ -278,7 +307,8 @@ func TestTasksAsAMatrix(t *testing.T) {
 // its log.
 func TestStripsOfRanks(t *testing.T) {
 	w := newWorld(t, "--sample-every", "1s")
-	w.submit(`{name: gang, kind: distributed, workers: 6, resources: {cpu: 0.05, gpu: 1}, command: "echo rank $RANK; sleep 1000"}`)
+	told := filepath.Join(t.TempDir(), "told")
+	w.submit(`{name: gang, kind: distributed, workers: 6, resources: {cpu: 0.05, gpu: 1}, command: ` + fmt.Sprintf("%q", "echo rank $RANK; "+fmt.Sprintf(handing, told)+"sleep 1000") + `}`)
 	g := w.enter(1280, 800)
 	g.visit("workloads/default/gang?tab=metrics")
 	g.until(`document.querySelectorAll('.heat-board text').length >= 6`)
@@ -286,6 +316,32 @@ func TestStripsOfRanks(t *testing.T) {
 	g.press("ArrowDown", "ArrowDown", "ArrowDown")
 	g.until(`/^worker 2 · .* · .*(%|not measured)$/.test(document.querySelector('.matrix-said').innerText)`)
 	g.until(`(() => { const c = document.querySelector('.heat-canvas'); return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0) })()`)
+	// Network of a machine that all share is not known of one rank, and steps only of who reports them.
+	const of = `[...document.querySelectorAll('.heat-of button')].find(e => e.innerText === '%s')`
+	g.until(fmt.Sprintf(of, "Network") + `.title.includes('share that of their machine') && ` + fmt.Sprintf(of, "Step time") + `.getAttribute('aria-disabled') === 'true'`)
+	h := tellerOf(t, told)
+	for i := range int64(2) {
+		for rank := range 6 {
+			step := 1000 * i
+			if rank == 2 {
+				step = 10 * i
+			}
+			h.say("report", api.Report{Step: step, Task: rank})
+		}
+	}
+	g.until(fmt.Sprintf(of, "Step time") + `.getAttribute('aria-disabled') !== 'true'`)
+	g.clickText(".heat-of button", "Step time")
+	// The rank whose steps take a hundred times as long has the full color; what half of
+	// all take has half of it, and no more.
+	g.until(`(() => {
+		const c = document.querySelector('.heat-canvas'), d = c.getContext('2d'), high = c.height / 6
+		const most = r => { const p = d.getImageData(0, Math.floor((r + 0.4) * high), c.width, 1).data; let n = 0; for (let i = 3; i < p.length; i += 4) n = Math.max(n, p[i]); return n }
+		const others = [0, 1, 3, 4, 5].map(most)
+		return document.querySelector('.heat-of button[aria-pressed=true]').innerText === 'Step time' && most(2) > 240 && others.every(n => n > 10) && others.filter(n => n < 220).length >= 2
+	})()`)
+	g.must(g.Eval(`document.querySelector('.heat').focus()`, nil))
+	g.press("ArrowDown", "ArrowDown", "ArrowDown")
+	g.until(`/^worker 2 · .* · (no step ended|[0-9.,]+ m?s)$/.test(document.querySelector('.matrix-said').innerText)`)
 	g.press("Enter")
 	g.until(`location.search.includes('tab=logs') && location.search.includes('task=2') && document.querySelector('.log-text')?.innerText.trim() === 'rank 2'`)
 }

@@ -37,6 +37,12 @@ type fleet struct {
 
 func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 	t.Helper()
+	return newFleetLooked(t, 200*time.Millisecond, nodes...)
+}
+
+// newFleetLooked is newFleet where what is used is looked at now and then.
+func newFleetLooked(t testing.TB, every time.Duration, nodes ...core.Node) *fleet {
+	t.Helper()
 	one.Do(func() { one.b, one.err = browser.Start() })
 	if errors.Is(one.err, browser.ErrNone) {
 		t.Skip(one.err)
@@ -46,7 +52,7 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 	}
 	f := &fleet{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}, SampleEvery: 200 * time.Millisecond}, f.backend)
+	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}, SampleEvery: every}, f.backend)
 	links, err := sharelink.Open("")
 	if err != nil {
 		t.Fatal(err)
@@ -158,6 +164,22 @@ func hall() []core.Node {
 		nodes = append(nodes, n)
 	}
 	return nodes
+}
+
+// twoIslands are the links of eight GPUs of which four and four have NVLinks, and the
+// others see each other over the sockets.
+func twoIslands() core.Links {
+	square := make([][]core.Link, 8)
+	for a := range square {
+		for b := range 8 {
+			link := core.LinkSockets
+			if a/4 == b/4 {
+				link = core.LinkNVLink4.Near()
+			}
+			square[a] = append(square[a], link)
+		}
+	}
+	return core.NewLinks(square)
 }
 
 type doc = map[string]any

@@ -108,7 +108,9 @@ func TestAFreeGPUIsFound(t *testing.T) {
 // Who holds a GPU is seen under it, and the GPUs of a workload are seen from it;
 // of one that waits it is seen where it would be.
 func TestTheMapTellsWhoAndWhere(t *testing.T) {
-	f := newFleet(t, hall()[:2]...)
+	nodes := hall()[:2]
+	nodes[1].Links = twoIslands()
+	f := newFleet(t, nodes...)
 	f.submit("Running", doc{"name": "first", "resources": doc{"gpu": 8, "cpu": 1}, "maxDuration": "2h"})
 	f.submit("Running", doc{"name": "second", "resources": doc{"gpu": 8, "cpu": 1}, "maxDuration": "1h"})
 	f.submit("Queued", doc{"name": "third", "resources": doc{"gpu": 8, "cpu": 1}})
@@ -139,6 +141,14 @@ func TestTheMapTellsWhoAndWhere(t *testing.T) {
 	// It goes on living: a place that is free is said without a reload.
 	f.call("POST", "/v1/projects/default/workloads/first:stop", doc{"gracePeriod": "1s"}, nil)
 	g.until(`[...document.querySelectorAll('.map-side ul:first-of-type .side-name')].some(e => e.innerText === 'third')`)
+	// What connects GPUs is drawn where their backend knows it.
+	g.visit("nodes/gpu-a01")
+	g.until(`document.querySelectorAll('.devices tbody tr').length === 8`)
+	g.until(`!document.querySelector('.gpu-links')`)
+	g.visit("nodes/gpu-a02")
+	g.until(`document.querySelectorAll('.gpu-links .gpu-link[data-kind=nvlink]').length === 12 && document.querySelectorAll('.gpu-links .gpu-link').length === 12`)
+	g.until(`document.querySelector('.gpu-links-legend').innerText.replace(/\s+/g, ' ').trim() === 'NVLink between sockets (not drawn)'`)
+	g.until(`[...document.querySelectorAll('.gpu-links ~ .twin tbody tr')].map(r => r.children[2].textContent).join() === 'NVLink ×4,–,NVLink ×4,NVLink ×4,between sockets,between sockets,between sockets,between sockets'`)
 }
 
 // The map has a memory: it shows who had the GPUs a while ago, and who is likely to

@@ -31,6 +31,15 @@ func (b *Browser) NewPage(width, height int) (*Page, error) {
 	var made struct {
 		ID string `json:"browserContextId"`
 	}
+	if b.bidi {
+		var made struct {
+			ID string `json:"userContext"`
+		}
+		if err := (&Page{b: b}).ask("browser.createUserContext", nil, &made); err != nil {
+			return nil, err
+		}
+		return b.bidiTab(made.ID, width, height)
+	}
 	if err := (&Page{b: b}).ask("Target.createBrowserContext", nil, &made); err != nil {
 		return nil, err
 	}
@@ -39,7 +48,12 @@ func (b *Browser) NewPage(width, height int) (*Page, error) {
 
 // Another opens an empty tab beside this one: cookies and storage are the same.
 // Close of either forgets both; CloseTab closes one.
-func (p *Page) Another(width, height int) (*Page, error) { return p.b.tab(p.context, width, height) }
+func (p *Page) Another(width, height int) (*Page, error) {
+	if p.b.bidi {
+		return p.b.bidiTab(p.context, width, height)
+	}
+	return p.b.tab(p.context, width, height)
+}
 
 func (b *Browser) tab(context string, width, height int) (*Page, error) {
 	p := &Page{b: b, context: context}
@@ -71,12 +85,19 @@ func (b *Browser) tab(context string, width, height int) (*Page, error) {
 // Close closes the tab, those beside it, and forgets what they stored.
 func (p *Page) Close() {
 	p.forget()
+	if p.b.bidi {
+		_ = p.ask("browser.removeUserContext", map[string]any{"userContext": p.context}, nil)
+		return
+	}
 	_ = p.ask("Target.disposeBrowserContext", map[string]any{"browserContextId": p.context}, nil)
 }
 
 // CloseTab closes this tab alone.
 func (p *Page) CloseTab() error {
 	p.forget()
+	if p.b.bidi {
+		return p.askBidi("browsingContext.close", map[string]any{}, nil)
+	}
 	return p.ask("Target.closeTarget", map[string]any{"targetId": p.target}, nil)
 }
 
@@ -155,6 +176,9 @@ func (p *Page) Complaints() []string {
 
 // Resize sets the size of the window, in pixels of the page.
 func (p *Page) Resize(width, height int) error {
+	if p.b.bidi {
+		return p.askBidi("browsingContext.setViewport", map[string]any{"viewport": map[string]int{"width": width, "height": height}}, nil)
+	}
 	return p.ask("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 }
 
@@ -175,7 +199,11 @@ func (p *Page) Open(url string) error {
 	var r struct {
 		Error string `json:"errorText"`
 	}
-	if err := p.ask("Page.navigate", map[string]any{"url": url}, &r); err != nil {
+	if p.b.bidi {
+		if err := p.askBidi("browsingContext.navigate", map[string]any{"url": url, "wait": "complete"}, nil); err != nil {
+			return fmt.Errorf("%s: %w", url, err)
+		}
+	} else if err := p.ask("Page.navigate", map[string]any{"url": url}, &r); err != nil {
 		return err
 	}
 	if r.Error != "" {
@@ -186,6 +214,9 @@ func (p *Page) Open(url string) error {
 
 // Eval runs JavaScript, waits for what it promises, and decodes the value.
 func (p *Page) Eval(js string, out any) error {
+	if p.b.bidi {
+		return p.evalBidi(js, out)
+	}
 	var r struct {
 		Result struct {
 			Value json.RawMessage `json:"value"`
@@ -282,6 +313,9 @@ func (p *Page) clickOn(find string) error {
 			return fmt.Errorf("%w: it stands still: %s", ErrNever, find)
 		}
 	}
+	if p.b.bidi {
+		return p.clickBidi(xy[0], xy[1])
+	}
 	for _, kind := range []string{"mouseMoved", "mousePressed", "mouseReleased"} {
 		e := map[string]any{"type": kind, "x": xy[0], "y": xy[1], "button": "left", "clickCount": 1}
 		if kind == "mouseMoved" {
@@ -296,6 +330,9 @@ func (p *Page) clickOn(find string) error {
 
 // Type writes text where the focus is.
 func (p *Page) Type(text string) error {
+	if p.b.bidi {
+		return p.typeBidi(text)
+	}
 	return p.ask("Input.insertText", map[string]any{"text": text}, nil)
 }
 
@@ -304,6 +341,9 @@ var keyCodes = map[string]int{"Enter": 13, "Escape": 27, "Tab": 9, "ArrowDown": 
 
 // Press presses keys one after the other: "j", "Enter", "Control+k".
 func (p *Page) Press(keys ...string) error {
+	if p.b.bidi {
+		return p.pressBidi(keys...)
+	}
 	for _, k := range keys {
 		modifiers := 0
 		for name, bit := range map[string]int{"Alt+": 1, "Control+": 2, "Meta+": 4, "Shift+": 8} {
@@ -345,7 +385,13 @@ func (p *Page) Screenshot(file string) error {
 	var shot struct {
 		Data string `json:"data"`
 	}
-	if err := p.ask("Page.captureScreenshot", map[string]any{"format": "png"}, &shot); err != nil {
+	var err error
+	if p.b.bidi {
+		err = p.askBidi("browsingContext.captureScreenshot", map[string]any{}, &shot)
+	} else {
+		err = p.ask("Page.captureScreenshot", map[string]any{"format": "png"}, &shot)
+	}
+	if err != nil {
 		return err
 	}
 	data, err := base64.StdEncoding.DecodeString(shot.Data)
@@ -356,7 +402,12 @@ func (p *Page) Screenshot(file string) error {
 }
 
 // ForgetCookies logs the page out, as time does.
-func (p *Page) ForgetCookies() error { return p.ask("Network.clearBrowserCookies", nil, nil) }
+func (p *Page) ForgetCookies() error {
+	if p.b.bidi {
+		return p.ask("storage.deleteCookies", map[string]any{"partition": map[string]string{"type": "context", "context": p.target}}, nil)
+	}
+	return p.ask("Network.clearBrowserCookies", nil, nil)
+}
 
 // Grant lets pages of an origin do what they would have to ask a person for.
 func (p *Page) Grant(permission, origin string) error {

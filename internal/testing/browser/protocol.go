@@ -1,6 +1,6 @@
 // Package browser drives a real browser, headless Chromium, for tests of the
 // pages. It speaks the browser's own protocol, of which it needs a dozen calls:
-// less than a library would bring.
+// less than a library would bring. Firefox does the same for what people do (StartFirefox).
 package browser
 
 import (
@@ -32,6 +32,9 @@ type Browser struct {
 	ws  *websocket.Conn
 	end context.CancelFunc
 	ctx context.Context
+
+	at   string // where it listens
+	bidi bool   // it is Firefox, and speaks WebDriver BiDi
 
 	mu      sync.Mutex
 	last    int
@@ -69,6 +72,20 @@ func Start() (*Browser, error) {
 		"--disable-component-update", "--disable-sync", "--mute-audio", "--hide-scrollbars", "--font-render-hinting=none", "--disable-crash-reporter",
 		// Each window would load pages of the browser's own, for an address bar that nobody sees.
 		"--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup", "about:blank")
+	b, err := launch(cmd, dir, "DevTools listening on ")
+	if err != nil {
+		return nil, err
+	}
+	if err := b.connect(b.at); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// launch starts a browser whose profile is in a directory, and waits until it says where
+// it listens.
+func launch(cmd *exec.Cmd, dir, says string) (*Browser, error) {
 	cmd.Env = append(os.Environ(), "HOME="+dir, "TMPDIR="+dir) // what it leaves when it is killed goes with the profile
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
@@ -80,11 +97,7 @@ func Start() (*Browser, error) {
 	}
 	b := &Browser{cmd: cmd, dir: dir, waiting: map[int]chan answer{}, pages: map[string]*Page{}}
 	b.ctx, b.end = context.WithCancel(context.Background())
-	url, err := address(stderr)
-	if err == nil {
-		err = b.connect(url)
-	}
-	if err != nil {
+	if b.at, err = address(stderr, says); err != nil {
 		b.Close()
 		return nil, err
 	}
@@ -92,13 +105,13 @@ func Start() (*Browser, error) {
 }
 
 // address reads where the browser listens, and goes on reading what it says.
-func address(stderr io.Reader) (string, error) {
+func address(stderr io.Reader, says string) (string, error) {
 	found, failed := make(chan string, 1), make(chan error, 1)
 	go func() {
 		var lines []string
 		sc := bufio.NewScanner(stderr)
 		for sc.Scan() {
-			if url, ok := strings.CutPrefix(sc.Text(), "DevTools listening on "); ok {
+			if url, ok := strings.CutPrefix(sc.Text(), says); ok {
 				found <- url
 				break
 			}
@@ -136,7 +149,11 @@ func (b *Browser) connect(url string) error {
 func (b *Browser) Close() {
 	if b.ws != nil {
 		ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
-		_, _ = b.call(ctx, "", "Browser.close", nil)
+		if b.bidi {
+			b.closeBidi(ctx)
+		} else {
+			_, _ = b.call(ctx, "", "Browser.close", nil)
+		}
 		cancel()
 		b.ws.CloseNow() //nolint:errcheck // it is over
 	}
@@ -163,9 +180,21 @@ type message struct {
 	Params  json.RawMessage `json:"params"`
 	Result  json.RawMessage `json:"result"`
 	Session string          `json:"sessionId"`
-	Error   *struct {
-		Message string `json:"message"`
-	} `json:"error"`
+	Error   *failure        `json:"error"`
+	Message string          `json:"message"` // of an error, in BiDi
+}
+
+// failure is why something was not done: an object, or in BiDi a word.
+type failure struct {
+	Message string `json:"message"`
+}
+
+func (f *failure) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &f.Message)
+	}
+	type plain failure
+	return json.Unmarshal(data, (*plain)(f))
 }
 
 func (b *Browser) listen() {
@@ -190,9 +219,11 @@ func (b *Browser) listen() {
 		b.mu.Unlock()
 		switch {
 		case w != nil && m.Error != nil:
-			w <- answer{err: errors.New(m.Error.Message)}
+			w <- answer{err: errors.New(strings.TrimSpace(m.Error.Message + " " + m.Message))}
 		case w != nil:
 			w <- answer{result: m.Result}
+		case b.bidi:
+			b.happenedBidi(m.Method, m.Params)
 		case page != nil:
 			page.happened(m.Method, m.Params)
 		}
@@ -214,8 +245,10 @@ func (b *Browser) call(ctx context.Context, session, method string, params any) 
 	m := map[string]any{"id": id, "method": method}
 	if params != nil {
 		m["params"] = params
+	} else if b.bidi {
+		m["params"] = struct{}{}
 	}
-	if session != "" {
+	if session != "" && !b.bidi {
 		m["sessionId"] = session
 	}
 	data, err := json.Marshal(m)

@@ -44,6 +44,7 @@ type world struct {
 	url  string
 	cmd  *exec.Cmd
 	args []string
+	b    *browser.Browser
 }
 
 var (
@@ -87,7 +88,13 @@ func newWorld(t testing.TB, args ...string) *world {
 	if one.err != nil {
 		t.Fatal(one.err)
 	}
-	w := &world{t: t, bin: program(t), dir: t.TempDir(), args: append([]string{"--fake-gpus", "8"}, args...)}
+	return newWorldIn(t, one.b, args...)
+}
+
+// newWorldIn is newWorld before a browser of one's own.
+func newWorldIn(t testing.TB, b *browser.Browser, args ...string) *world {
+	t.Helper()
+	w := &world{t: t, bin: program(t), dir: t.TempDir(), args: append([]string{"--fake-gpus", "8"}, args...), b: b}
 	w.start()
 	t.Cleanup(w.end)
 	return w
@@ -244,7 +251,7 @@ func (w *world) enterByToken(width, height int) *page {
 
 func (w *world) newPage(width, height int) *page {
 	w.t.Helper()
-	p, err := one.b.NewPage(width, height)
+	p, err := w.b.NewPage(width, height)
 	if err != nil {
 		w.t.Fatal(err)
 	}

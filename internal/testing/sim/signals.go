@@ -81,7 +81,7 @@ func (w *World) sample() {
 			}
 			for _, t := range e.Tasks {
 				if t.State == core.TaskRunning && len(t.Devices) > 0 && !w.happens(0.02) {
-					samples = append(samples, backend.Sample{Task: t.ID, Busy: busy, CPU: backend.Unknown, Memory: backend.Unknown})
+					samples = append(samples, backend.Sample{Task: t.ID, Busy: busy, CPU: backend.Unknown, Memory: backend.Unknown, Network: backend.Unknown})
 				}
 			}
 		}

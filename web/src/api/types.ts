@@ -589,6 +589,17 @@ export interface DeviceHoldings {
   utilization?: number
 }
 
+export interface DeviceLink {
+  /** Number of the one GPU on its node */
+  a: number
+  /** Number of the other */
+  b: number
+  /** NVLinks, one PCIe switch, several, a PCIe host bridge, the bridges of one NUMA node, the sockets' interconnect */
+  kind: "nvlink" | "switch" | "switches" | "host-bridge" | "numa-node" | "sockets"
+  /** Of NVLinks, how many there are at least */
+  links?: number
+}
+
 export interface Draft {
   /** What it says, without defaults, be it wrong; absent where it cannot be read at all */
   document?: unknown
@@ -1016,7 +1027,7 @@ export interface MetricSeries {
   max?: number
   /** In the unit of the metric */
   mean?: number
-  /** Its last word is the unit: cpu_cores, memory_bytes, gpu_utilization_ratio (0 to 1), gpu_memory_bytes, gpu_memory_total_bytes, gpu_power_watts, gpu_temperature_celsius; of a service requests_per_second, request_errors_per_second, request_median_seconds, request_p95_seconds; of a cluster gpus, gpus_allocated, gpus_busy, gpus_idle_allocated, gpus_waited_for, workloads_running, workloads_waiting */
+  /** Its last word is the unit: cpu_cores, memory_bytes, network_bytes_per_second (received and sent, of tasks that have a network of their own), gpu_utilization_ratio (0 to 1), gpu_memory_bytes, gpu_memory_total_bytes, gpu_power_watts, gpu_temperature_celsius; of a service requests_per_second, request_errors_per_second, request_median_seconds, request_p95_seconds; of a cluster gpus, gpus_allocated, gpus_busy, gpus_idle_allocated, gpus_waited_for, workloads_running, workloads_waiting */
   metric: string
   /** In the unit of the metric */
   min?: number
@@ -1385,6 +1396,8 @@ export interface Node {
   /** Thousandths of devices */
   gpu: Amount
   labels?: Record<string, string>
+  /** What connects its GPUs, each pair once; absent: nobody knows */
+  links?: DeviceLink[]
   /** Bytes */
   memory: Amount
   message?: string

@@ -119,6 +119,7 @@ async function list(): Promise<string> {
       olderLeft.value = false
     })
     put(first.items)
+    heads()
     if (first.next) setTimeout(() => void rest(first.next, mine), 250) // what is seen is drawn first
     return String(first.revision)
   } catch (e) {
@@ -181,9 +182,10 @@ function event(name: string, data: unknown): void {
 
 let headsAsked = -Infinity
 
-/** Reads the rows of those that are explained, where there are more workloads than are kept: who is first in a long queue is old. */
+/** Reads the rows of those that are explained, where there are more workloads than come at once: who is first in a long queue is old. */
 function heads(): void {
-  if (loading.peek() !== 'done' || performance.now() - headsAsked < 5000 || [...waits.peek().keys()].every((id) => byID.has(id))) return
+  const far = Object.values(phases.peek()).reduce((n, of) => n + of, 0) > nextPages // they would come last of all
+  if (loading.peek() === 'first' || (loading.peek() === 'more' && !far) || performance.now() - headsAsked < 5000 || [...waits.peek().keys()].every((id) => byID.has(id))) return
   headsAsked = performance.now()
   get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next overview, then
 }

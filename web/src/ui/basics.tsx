@@ -3,7 +3,7 @@ import type { ButtonHTMLAttributes, AnchorHTMLAttributes, ComponentChildren, Ref
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/client'
 import { present, useTicking } from '../lib/clock'
-import { ago, exact, localTimes } from '../lib/format'
+import { ago, exact, localTimes, moment } from '../lib/format'
 import { go, href, place, plainClick } from '../lib/router'
 import { Icon, type IconName } from './icons'
 import { T } from '../texts'
@@ -50,6 +50,12 @@ export function Link({ to, children, ...rest }: { to: string; children: Componen
       {children}
     </a>
   )
+}
+
+/** A moment in local time; the tooltip has it with its zone, and in UTC. at may be milliseconds since 1970. */
+export function At({ at, now, seconds = false }: { at: string | number; now: number; seconds?: boolean }) {
+  const t = typeof at === 'number' ? new Date(at).toISOString() : at
+  return <time dateTime={t} title={exact(t)}>{moment(t, now, seconds)}</time>
 }
 
 /** A moment as its age, which goes on; the tooltip has it exactly. */

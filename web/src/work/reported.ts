@@ -9,8 +9,11 @@ import type { Trace } from '../ui/curve'
 import { phrase, T } from '../texts'
 
 /** The curves of one workload; they are read anew while it says more. */
-export const useReported = (w: Workload, points = 256): Live<Reported> => useLive<Reported>(
-  workloadURL(w.project, w.name) + '/reported' + params({ points }), () => rowNamed(w.project, w.name)?.revision, 3000,
+export const useReported = (w: Workload, points = 256): Live<Reported> => useReportedIf(w, true, points)
+
+/** The same, as long as somebody wants it. */
+export const useReportedIf = (w: Workload, wanted: boolean, points = 256): Live<Reported> => useLive<Reported>(
+  wanted ? workloadURL(w.project, w.name) + '/reported' + params({ points }) : null, () => rowNamed(w.project, w.name)?.revision, 3000,
 )
 
 /** Names of the numbers that were reported: those that people look at first, then the rest. */

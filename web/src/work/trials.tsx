@@ -1,87 +1,49 @@
 // Tries of the same thing with other values: tasks of a sweep, or workloads side by
 // side. What each was given, what came of it, and which did best.
 import { useState } from 'preact/hooks'
-import type { ReportedSeries } from '../api/types'
 import { count } from '../lib/format'
 import { csv, saveText } from '../lib/save'
 import { Button, Card, Link, useWidth } from '../ui/basics'
 import { short } from '../ui/curve'
-import { Status, TaskStatus, type Stateful } from '../ui/status'
+import { Status, TaskStatus } from '../ui/status'
 import { CurveCard, type Line } from '../screens/workload/curves'
-import { bestOf, better, metricsOf } from './reported'
+import { metricsOf } from './reported'
+import { bestIn, Columns, columnsOf, shownOf, sorted, type Column } from './trialcolumns'
+import { ranked, text, valueOf, type Trial } from './trialvalues'
 import { phrase, T } from '../texts'
 
-/** One try; given are the values in which tries differ. */
-export interface Trial { id: string; name: string; to: string; given: Record<string, unknown>; state?: string; of?: Stateful; series: ReportedSeries[] }
-
 const listed = 100 // rows at once
-const columns = 5 // numbers that have a column each
-
-const text = (v: unknown): string => (v === undefined || v === null ? '–' : typeof v === 'object' ? JSON.stringify(v) : String(v))
-
-/** The newest series of a number of a try. */
-const seriesOf = (t: Trial, metric: string): ReportedSeries | undefined => t.series.filter((s) => s.metric === metric).at(-1)
-
-/** The best value of a number over all attempts; where nobody can tell what is better, the last. */
-export function valueOf(t: Trial, metric: string): number | undefined {
-  const way = better(metric)
-  const all = t.series.filter((s) => s.metric === metric)
-  if (all.length === 0) return undefined
-  if (way === 0) return all[all.length - 1]!.last
-  const vs = all.map((s) => bestOf(s, way)[0])
-  return way > 0 ? Math.max(...vs) : Math.min(...vs)
-}
-
-/** Tries in the order of a number, the best first; those that say nothing of it come last. */
-export function ranked(all: Trial[], metric: string, down = better(metric) > 0): Trial[] {
-  const v = (t: Trial): number => valueOf(t, metric) ?? NaN
-  return [...all].sort((a, b) => {
-    const [x, y] = [v(a), v(b)]
-    return Number.isNaN(x) || Number.isNaN(y) ? Number(Number.isNaN(x)) - Number(Number.isNaN(y)) : down ? y - x : x - y
-  })
-}
 
 export function Trials({ title, all, file, missing = [] }: { title: string; all: Trial[]; file: string; missing?: string[] }) {
-  const long = (g: string): boolean => all.some((t) => text(t.given[g]).length > 24)
-  const given = [...new Set(all.flatMap((t) => Object.keys(t.given)))].sort((a, b) => Number(long(a)) - Number(long(b)) || (a < b ? -1 : 1)) // commands come last
-  const [brief, rest] = [given.filter((g) => !long(g)), given.filter(long)]
-  const axes = brief.slice(0, 7)
-  const metrics = metricsOf(all.flatMap((t) => t.series)).filter((m) => !given.includes(m)) // what was given needs no second column
+  const columns = columnsOf(all)
+  const shown = shownOf(columns)
+  const metrics = metricsOf(all.flatMap((t) => t.series)).filter((m) => columns.some((c) => c.id === m))
   const [wanted, want] = useState('')
   const [open, setOpen] = useState(false)
   const [at, look] = useState('')
-  const by = metrics.includes(wanted) || given.includes(wanted) ? wanted : metrics[0] ?? ''
-  const order = given.includes(by)
-    ? [...all].sort((a, b) => { const [x, y] = [a.given[by], b.given[by]]; return typeof x === 'number' && typeof y === 'number' ? x - y : text(x).localeCompare(text(y)) })
-    : ranked(all, by)
-  const target = metrics.includes(by) ? by : metrics[0]
-  const shown = metrics.slice(0, columns)
-  const best = new Map(shown.filter((m) => better(m) !== 0).map((m) => [m, ranked(all, m)[0]?.id]))
+  const by = shown.find((c) => c.id === wanted) ?? shown.find((c) => c.id === metrics[0])
+  const order = sorted(all, by)
+  const target = by && metrics.includes(by.group) ? by.group : metrics[0]
+  const axes = [...new Set(all.flatMap((t) => Object.keys(t.given)))].filter((g) => all.every((t) => text(t.given[g]).length <= 24)).sort().slice(0, 7)
+  const best = bestIn(all, shown)
   const hue = new Map((target ? ranked(all, target) : all).map((t, i) => [t.id, i]))
   const lines = order.flatMap((t) => t.series.filter((s) => s.metric).map((s): Line => ({ s, id: t.id, name: t.name, hue: hue.get(t.id)!, faint: at !== '' && at !== t.id })))
-  const head = (id: string, end: boolean) => (
-    <th key={id} scope="col" class={end ? 'end' : ''} aria-sort={by === id ? (given.includes(id) || better(id) <= 0 ? 'ascending' : 'descending') : undefined}><button type="button" class="trial-by" onClick={() => want(id)}>{id}{by === id && (better(id) > 0 && !given.includes(id) ? ' ↓' : ' ↑')}</button></th>
+  const save = (): void => saveText(`${file}.csv`, 'text/csv', csv([['name', 'state', ...shown.map((c) => c.title)], ...order.map((t) => [t.name, t.of?.phase ?? t.state ?? '', ...shown.map((c) => c.csv(t))])]))
+  const head = (c: Column) => (
+    <th key={c.id} scope="col" class={c.end ? 'end' : ''} aria-sort={by === c ? (c.way > 0 ? 'descending' : 'ascending') : undefined}><button type="button" class="trial-by" onClick={() => want(c.id)}>{c.title}{by === c && (c.way > 0 ? ' ↓' : ' ↑')}</button></th>
   )
   return (
     <>
-      <Card class="wide trials" title={title} aside={
-        <Button kind="quiet" icon="download" aria-label={T.$downloadAsCSV} onClick={() => saveText(`${file}.csv`, 'text/csv', csv([['name', ...given, ...metrics], ...order.map((t) => [t.name, ...given.map((g) => text(t.given[g])), ...metrics.map((m) => String(valueOf(t, m) ?? ''))])]))} />
-      }>
+      <Card class="wide trials" title={title} aside={<div class="curves-tools"><Columns all={columns} /><Button kind="quiet" icon="download" aria-label={T.$downloadAsCSV} onClick={save} /></div>}>
         {target && axes.length > 0 && order.length > 2 && <Parallel all={ranked(all, target)} given={axes} metric={target} at={at} look={look} />}
         <div class="scroll-x" tabIndex={0} role="region" aria-label={title}>
           <table class="plain">
-            <thead><tr><th scope="col">{T.$name}</th><th scope="col">{T.$state}</th>{brief.map((g) => head(g, false))}{shown.map((m) => head(m, true))}{rest.map((g) => head(g, false))}</tr></thead>
+            <thead><tr><th scope="col">{T.$name}</th><th scope="col">{T.$state}</th>{shown.map(head)}</tr></thead>
             <tbody>{order.slice(0, open ? undefined : listed).map((t) => (
               <tr key={t.id} data-at={at === t.id || undefined} onPointerEnter={() => look(t.id)} onPointerLeave={() => look('')}>
                 <td><Link to={t.to} class="row-link">{t.name}</Link></td>
                 <td>{t.of ? <Status of={t.of} plain /> : t.state ? <TaskStatus state={t.state} /> : '–'}</td>
-                {brief.map((g) => <td key={g}>{text(t.given[g])}</td>)}
-                {shown.map((m) => {
-                  const v = valueOf(t, m)
-                  const s = seriesOf(t, m)
-                  return <td key={m} class="end" title={s && better(m) !== 0 ? phrase(T.$lastValue, { value: short(s.last) }) : undefined}>{v === undefined ? '–' : best.get(m) === t.id ? <b class="best">{short(v)}<span class="sr"> {T.$best}</span></b> : short(v)}</td>
-                })}
-                {rest.map((g) => <td key={g}><span class="clip trial-long" title={text(t.given[g])}>{text(t.given[g])}</span></td>)}
+                {shown.map((c) => <td key={c.id} class={c.end ? 'end' : ''} title={said(t, c)}>{best.get(c.id)?.has(t.id) ? <b class="best">{c.show(t)}<span class="sr"> {T.$best}</span></b> : c.show(t)}</td>)}
               </tr>
             ))}</tbody>
           </table>
@@ -91,6 +53,12 @@ export function Trials({ title, all, file, missing = [] }: { title: string; all:
       {metrics.length > 0 && <CurveCard title={T.$reported} file={file} lines={lines} missing={missing} keyed={order.length <= 12} />}
     </>
   )
+}
+
+/** The last value beside the best. */
+function said(t: Trial, c: Column): string | undefined {
+  const last = c.id === c.group && c.way !== 0 ? valueOf(t, c.group, 'last') : undefined
+  return last === undefined ? undefined : phrase(T.$lastValue, { value: short(last) })
 }
 
 const [height, top, edge] = [210, 34, 58]

@@ -30,22 +30,37 @@ const (
 	// barredFor is for how long nobody is asked after the API server has said
 	// that we may not.
 	barredFor = 10 * time.Minute
+	// trafficEvery is how often a kubelet is asked what went over the network of its
+	// pods: that answer is long, since it tells of disks and containers as well.
+	trafficEvery = 30 * time.Second
 )
 
-// spent is the processor time of a pod or node at a time of its kubelet's clock.
+// spent is the processor time of a pod or node, or what went over its network, at a
+// time of its kubelet's clock.
 type spent struct {
-	seconds float64
-	at      int64 // milliseconds
+	sum float64 // seconds, or bytes
+	at  int64   // milliseconds
+}
+
+// rate is how much was spent in a second since before; Unknown where nothing can be
+// said: it began anew, or was not looked at since.
+func (now spent) rate(before spent) float64 {
+	if now.sum < before.sum || now.at <= before.at {
+		return backend.Unknown
+	}
+	return (now.sum - before.sum) / (float64(now.at-before.at) / 1000)
 }
 
 // readings are what samples are compared with.
 type readings struct {
-	mu     sync.Mutex
-	last   map[string]spent // by node, and by namespace/pod
-	asked  map[string]int   // in which look each kubelet was last asked
-	look   int
-	barred time.Time // until then nobody is asked
-	why    string
+	mu       sync.Mutex
+	last     map[string]spent     // processor time, by node, and by namespace/pod
+	sent     map[string]spent     // what went over the network, by namespace/pod
+	networks map[string]time.Time // when each kubelet was last asked about networks
+	asked    map[string]int       // in which look each kubelet was last asked
+	look     int
+	barred   time.Time // until then nobody is asked
+	why      string
 }
 
 // Sampler asks kubelets, and compares with what they said before.
@@ -72,7 +87,7 @@ func (p *Sampler) Sample(ctx context.Context) (backend.Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(pods) == 0 {
-		s.last = nil
+		s.last, s.sent, s.networks = nil, nil, nil
 		return r, nil
 	}
 	r.Missing = []string{"what GPUs of cluster " + p.cluster.Options.Name + " do is not known here: kubelets do not tell; dcgm-exporter tells Prometheus"}
@@ -92,9 +107,9 @@ func (p *Sampler) Sample(ctx context.Context) (backend.Reading, error) {
 	if len(failed) > 0 {
 		r.Missing = append(r.Missing, fmt.Sprintf("%d of the kubelets of cluster %s did not answer: %v", len(failed), p.cluster.Options.Name, failed[0]))
 	}
-	next := make(map[string]spent, len(s.last))
-	for node, families := range answers {
-		s.read(&r, core.NodeID(p.cluster.Options.Prefix+node), families, pods, next)
+	next, sent := make(map[string]spent, len(s.last)), make(map[string]spent, len(s.sent))
+	for node, a := range answers {
+		s.read(&r, core.NodeID(p.cluster.Options.Prefix+node), a, pods, next, sent)
 	}
 	used := map[string]bool{}
 	for n := range nodes {
@@ -106,6 +121,12 @@ func (p *Sampler) Sample(ctx context.Context) (backend.Reading, error) {
 		}
 	}
 	s.last = next
+	for k, v := range s.sent {
+		if _, ok := sent[k]; !ok && pods[k] != (core.TaskID{}) {
+			sent[k] = v
+		}
+	}
+	s.sent = sent
 	return r, nil
 }
 
@@ -131,9 +152,16 @@ func (s *readings) turn(nodes map[string]bool) []string {
 	return all
 }
 
+// answer is what a kubelet has told.
+type answer struct {
+	families map[string]*dto.MetricFamily
+	traffic  map[string]spent // bytes of each pod with a network of its own, by namespace/pod; nil: it was not asked, or does not tell
+}
+
 // askKubelets asks each for what its pods use.
-func (p *Sampler) askKubelets(ctx context.Context, nodes []string) (answers map[string]map[string]*dto.MetricFamily, failed []error) {
-	answers = map[string]map[string]*dto.MetricFamily{}
+func (p *Sampler) askKubelets(ctx context.Context, nodes []string) (answers map[string]answer, failed []error) {
+	answers = map[string]answer{}
+	due := p.readings.due(nodes, p.cluster.Options.Clock())
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, kubeletsAtOnce)
@@ -150,13 +178,17 @@ func (p *Sampler) askKubelets(ctx context.Context, nodes []string) (answers map[
 				parser := expfmt.NewTextParser(model.UTF8Validation)
 				families, err = parser.TextToMetricFamilies(bytes.NewReader(data))
 			}
+			var traffic map[string]spent
+			if err == nil && due[n] {
+				traffic = p.askTraffic(ctx, n)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				failed = append(failed, err)
 				return
 			}
-			answers[n] = families
+			answers[n] = answer{families, traffic}
 		})
 	}
 	wg.Wait()
@@ -164,19 +196,11 @@ func (p *Sampler) askKubelets(ctx context.Context, nodes []string) (answers map[
 }
 
 // read takes over what a kubelet has told.
-func (s *readings) read(r *backend.Reading, node core.NodeID, families map[string]*dto.MetricFamily, pods map[string]core.TaskID, next map[string]spent) {
+func (s *readings) read(r *backend.Reading, node core.NodeID, a answer, pods map[string]core.TaskID, next, sent map[string]spent) {
+	families := a.families
 	cores := func(key string, m *dto.Metric) float64 {
 		now := spent{m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue(), m.GetTimestampMs()}
-		next[key] = now
-		before, ok := s.last[key]
-		switch {
-		case !ok || now.seconds < before.seconds:
-			return backend.Unknown
-		case now.at <= before.at: // it has not looked again since
-			next[key] = before
-			return backend.Unknown
-		}
-		return (now.seconds - before.seconds) / (float64(now.at-before.at) / 1000)
+		return since(s.last, next, key, now)
 	}
 	memory := map[string]float64{}
 	for _, m := range families["pod_memory_working_set_bytes"].GetMetric() {
@@ -188,9 +212,12 @@ func (s *readings) read(r *backend.Reading, node core.NodeID, families map[strin
 		if !ours {
 			continue
 		}
-		t := backend.Sample{Task: id, Busy: backend.Unknown, CPU: cores(key, m), Memory: backend.Unknown}
+		t := backend.Sample{Task: id, Busy: backend.Unknown, CPU: cores(key, m), Memory: backend.Unknown, Network: backend.Unknown}
 		if v, ok := memory[key]; ok {
 			t.Memory = v
+		}
+		if v, ok := a.traffic[key]; ok {
+			t.Network = since(s.sent, sent, key, v)
 		}
 		r.Tasks = append(r.Tasks, t)
 	}
@@ -202,6 +229,19 @@ func (s *readings) read(r *backend.Reading, node core.NodeID, families map[strin
 		n.Memory = m.GetGauge().GetValue()
 	}
 	r.Nodes = append(r.Nodes, n)
+}
+
+// since is what was spent in a second since the look before, and keeps what the next
+// one is compared with.
+func since(last, next map[string]spent, key string, now spent) float64 {
+	before, ok := last[key]
+	if next[key] = now; !ok {
+		return backend.Unknown
+	}
+	if now.at <= before.at { // it has not looked again since
+		next[key] = before
+	}
+	return now.rate(before)
 }
 
 // nodeKey is how a node stands beside pods, which have a slash in their names.

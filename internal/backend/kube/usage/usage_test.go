@@ -18,7 +18,7 @@ import (
 )
 
 // kubelets answers as an API server does that passes questions on.
-func kubelets(t *testing.T, answer func(node string) (int, string)) *Sampler {
+func kubelets(t *testing.T, answer func(node string) (int, string), networks ...func(node string) (int, string)) *Sampler {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		parts := strings.Split(r.URL.Path, "/") // /api/v1/nodes/N/proxy/metrics/resource
@@ -26,7 +26,10 @@ func kubelets(t *testing.T, answer func(node string) (int, string)) *Sampler {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		code, text := answer(parts[4])
+		code, text := http.StatusNotFound, "no such page"
+		if parts[6] == "metrics" || len(networks) > 0 {
+			code, text = append([]func(string) (int, string){answer}, networks...)[strings.Count(parts[6], "stats")](parts[4])
+		}
 		w.WriteHeader(code)
 		fmt.Fprint(w, text)
 	}))
@@ -73,7 +76,7 @@ node_memory_working_set_bytes 4e+09 1000
 		t.Fatalf("the first look: %+v, %v", first, err)
 	}
 	r, err := p.Sample(t.Context())
-	want := backend.Sample{Task: a, Busy: backend.Unknown, CPU: 1.5, Memory: 1e9}
+	want := backend.Sample{Task: a, Busy: backend.Unknown, CPU: 1.5, Memory: 1e9, Network: backend.Unknown}
 	if err != nil || len(r.Tasks) != 1 || r.Tasks[0] != want {
 		t.Errorf("%+v, %v; want %+v", r.Tasks, err, want)
 	}
@@ -127,5 +130,41 @@ func TestKubeletsTakeTurns(t *testing.T) {
 	}
 	if len(seen) != len(nodes) {
 		t.Errorf("%d of %d were asked in three looks", len(seen), len(nodes))
+	}
+}
+
+// What went over the network of pods is asked seldom, and of pods that have one of
+// their own.
+func TestNetworksOfPods(t *testing.T) {
+	look, asked := 0, 0
+	p := kubelets(t, func(string) (int, string) {
+		look++
+		return 200, fmt.Sprintf(`# TYPE pod_cpu_usage_seconds_total counter
+pod_cpu_usage_seconds_total{namespace="ml",pod="a"} %[1]d %[1]d000
+pod_cpu_usage_seconds_total{namespace="ml",pod="host"} %[1]d %[1]d000
+`, look)
+	}, func(string) (int, string) {
+		asked++
+		return 200, fmt.Sprintf(`{"node": {"nodeName": "n1"}, "pods": [
+			{"podRef": {"name": "a", "namespace": "ml"}, "network": {"time": "2026-08-01T00:00:%02dZ", "name": "eth0", "rxBytes": 1, "txBytes": 2, "interfaces": [{"name": "eth0", "rxBytes": %d, "txBytes": 500}, {"name": "ib0", "rxBytes": %d, "txBytes": 0}]}},
+			{"podRef": {"name": "host", "namespace": "ml"}}]}`, 10*asked, 1000*asked, 4000*asked)
+	})
+	now := time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
+	p.cluster.Options.Clock = func() time.Time { return now }
+	a, host := p.pretend("a", "n1"), p.pretend("host", "n1")
+	for i, want := range []float64{backend.Unknown, backend.Unknown, backend.Unknown, 500, backend.Unknown} {
+		r, err := p.Sample(t.Context())
+		if err != nil || len(r.Tasks) != 2 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		for _, s := range r.Tasks {
+			if s.Task == a && s.Network != want || s.Task == host && s.Network != backend.Unknown {
+				t.Errorf("look %d: %+v; want %v, and nothing of the host's network", i, s, want)
+			}
+		}
+		now = now.Add(10 * time.Second)
+	}
+	if asked != 2 || look != 5 {
+		t.Errorf("asked %d times about networks in %d looks; want 2 in 5", asked, look)
 	}
 }

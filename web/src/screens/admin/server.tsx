@@ -5,7 +5,7 @@ import { moment, ms, span } from '../../lib/format'
 import { useLive } from '../../live/fetch'
 import { cluster, session } from '../../live/store'
 import { lastHeard, streamState } from '../../live/stream'
-import { Card, Facts, Failure, Loading } from '../../ui/basics'
+import { At, Card, Facts, Failure, Loading } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { python } from '../../work/acts'
 import { phrase, T } from '../../texts'
@@ -37,7 +37,7 @@ export function Server() {
         <Card title={T.$session}>
           <Facts of={[
             [T.$user, session.value?.user], [T.$signedInBy, session.value?.by],
-            !!session.value?.expiresAt && [T.$signedInUntil, moment(session.value.expiresAt, now.value, false)],
+            !!session.value?.expiresAt && [T.$signedInUntil, <At at={session.value.expiresAt} now={now.value} />],
             [T.$liveUpdates, `${streamState.value}${lastHeard.value ? '' : T.$noMessageReceivedYet}`],
           ]} />
         </Card>

@@ -18,6 +18,7 @@ import { freeWords } from '../map/words'
 import { Draining, DrainDialog, Residents, usePreview } from './drain'
 import { Spark } from '../../ui/spark'
 import { Courses, stretch } from './courses'
+import { Links } from './links'
 import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
 
@@ -50,6 +51,7 @@ function Known({ n }: { n: Node }) {
       {n.cordoned && <Draining n={n} preview={preview.data} />}
       <div class="node-grid">
         <Devices cells={all} m={measured.data} />
+        <Links n={n} />
         <Residents n={n} preview={preview.data} error={preview.error} all={all} />
         <Courses n={n} of={measured} />
         <General n={n} />

@@ -8,7 +8,7 @@ import { useHistory } from '../../live/words'
 import { length } from '../../lib/filter'
 import { moment, ms, span } from '../../lib/format'
 import { go, workloadPath } from '../../lib/router'
-import { Link, sentence, useWidth } from '../../ui/basics'
+import { At, Link, sentence, useWidth } from '../../ui/basics'
 import { after, endAs, look, stateOf, Status, TaskStatus, word, type Stateful } from '../../ui/status'
 import { groups } from '../../work/filter'
 import { estimateOf } from '../../work/start'
@@ -205,7 +205,7 @@ function AttemptTable({ w, history }: { w: Workload; history: Transition[] }) {
                 <td>{span(ms(a.runningAt) - ms(a.startedAt))}</td>
                 <td>{span(end - ms(a.runningAt))}</td>
                 <td>{a.exitCode ?? '–'}</td>
-                <td>{a.saved ? <>{a.saved.step ? phrase(T.$stepStepLower, { step: a.saved.step }) : ''}{moment(a.saved.at, now.peek(), false)}</> : '–'}</td>
+                <td>{a.saved ? <>{a.saved.step ? phrase(T.$stepStepLower, { step: a.saved.step }) : ''}<At at={a.saved.at} now={now.peek()} /></> : '–'}</td>
                 <td><span class="clip">{nodes.slice(0, 3).join(', ') || '–'}{nodes.length > 3 && ` +${nodes.length - 3}`}</span></td>
                 <td>{a.startedAt ? <Link to={workloadPath(w.project, w.name, 'logs&attempt=' + a.index)}>{T.$open2}</Link> : '–'}</td>
               </tr>

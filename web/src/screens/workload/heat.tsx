@@ -1,42 +1,44 @@
 // What each rank did over time, a strip each: who idles, and since when, is seen among
 // a thousand. A strip leads to the log of its rank.
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Metrics, MetricSeries, Workload } from '../../api/types'
+import type { Metrics, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
-import { figure, moment, ms } from '../../lib/format'
+import { moment, ms } from '../../lib/format'
+import { remembered } from '../../lib/prefs'
 import { go, workloadPath } from '../../lib/router'
-import { Card, useWidth } from '../../ui/basics'
+import { csv, saveText } from '../../lib/save'
+import { Button, Card, useWidth } from '../../ui/basics'
 import { left, mark, times } from '../../ui/plot'
+import { useReportedIf } from '../../work/reported'
+import { sorts, stepStrips, stepTime, strips, type Sort, type Strip } from './strips'
 import { phrase, T } from '../../texts'
 
 const least = 4 // ranks of which strips tell more than lines
 const [thin, thick, tall] = [2, 14, 420] // pixels of a strip, and of all
 const foot = 20
 
-const percent = (v: number): string => `${Math.round(v * 100)} %`
-
-interface Strip { task: number; name: string; node: string; values: (number | null)[] }
-
-/** One strip of each rank: the mean of its GPUs, or its cores where it has none. */
-export function strips(m: Metrics, metric: string): Strip[] {
-  const by = new Map<number, MetricSeries[]>()
-  for (const s of m.series) if (s.metric === metric && s.task !== undefined) by.set(s.task, [...(by.get(s.task) ?? []), s])
-  return [...by].sort((a, b) => a[0] - b[0]).map(([task, all]) => ({
-    task, name: `${all[0]!.role} ${task}`, node: all[0]!.node ?? '',
-    values: Array.from({ length: Math.max(...all.map((s) => s.values.length)) }, (_, i) => {
-      const vs = all.map((s) => s.values[i]).filter((v): v is number => v !== undefined && v !== null)
-      return vs.length ? vs.reduce((a, b) => a + b, 0) / vs.length : null
-    }),
-  }))
-}
+/** What was looked at last; this browser keeps it. */
+const looked = remembered<string>('strips.of', '', (v): v is string => typeof v === 'string')
 
 export function Heat({ m, w, attempt }: { m: Metrics; w: Workload; attempt: number }) {
-  const metric = m.series.some((s) => s.metric === 'gpu_utilization_ratio') ? 'gpu_utilization_ratio' : 'cpu_cores'
-  const all = strips(m, metric)
-  return all.length >= least ? <Board all={all} metric={metric} m={m} w={w} attempt={attempt} /> : null
+  const steps = w.attempts.some((a) => a.index === attempt && a.step !== undefined) || (w.attempt === attempt && w.progress !== undefined)
+  const sort = sorts.find((s) => s.id === looked.value && known(m, s.id, steps)) ?? sorts.find((s) => known(m, s.id, steps)) ?? sorts[0]!
+  const { data } = useReportedIf(w, sort.id === stepTime)
+  const all = sort.id === stepTime ? stepStrips(m, data?.series ?? [], attempt) : strips(m, sort.id)
+  if (ranks(m) < least) return null
+  return <Board all={all} sort={sort} m={m} w={w} attempt={attempt} choice={(
+    <div class="segments small heat-of" role="group" aria-label={T.$show}>
+      {sorts.filter((s) => !s.id.startsWith('gpu') || known(m, s.id, steps)).map((s) => <button key={s.id} type="button" aria-pressed={s === sort} aria-disabled={known(m, s.id, steps) ? undefined : true} title={known(m, s.id, steps) ? undefined : s.id === stepTime ? T.$noStepsReported : s.id.startsWith('network') ? T.$networkNotKnown : T.$notMeasured2} onClick={() => { if (known(m, s.id, steps)) looked.value = s.id }}>{s.title}</button>)}
+    </div>
+  )} />
 }
 
-function Board({ all, metric, m, w, attempt }: { all: Strip[]; metric: string; m: Metrics; w: Workload; attempt: number }) {
+const known = (m: Metrics, id: string, steps: boolean): boolean => (id === stepTime ? steps : m.series.some((s) => s.metric === id && s.task !== undefined))
+
+const ranks = (m: Metrics): number => new Set(m.series.map((s) => s.task).filter((t) => t !== undefined)).size
+
+function Board({ all, sort, m, w, attempt, choice }: { all: Strip[]; sort: Sort; m: Metrics; w: Workload; attempt: number; choice: ComponentChildren }) {
   const [box, width] = useWidth<HTMLDivElement>()
   const canvas = useRef<HTMLCanvasElement>(null)
   const [at, look] = useState<[number, number] | null>(null) // rank and step
@@ -44,8 +46,8 @@ function Board({ all, metric, m, w, attempt }: { all: Strip[]; metric: string; m
   const size = Math.max(thin, Math.min(thick, Math.floor(tall / Math.max(1, all.length))))
   const room = Math.max(40, width - left - 8)
   const height = all.length * size
-  const top = metric === 'cpu_cores' ? Math.max(1e-9, ...all.flatMap((s) => s.values.map((v) => v ?? 0))) : 1
-  const say = (v: number | null | undefined): string => (v === null || v === undefined ? T.$notMeasured : metric === 'cpu_cores' ? `${figure(v)} ${T.$cores}` : percent(v))
+  const top = sort.top(all.flatMap((s) => s.values.filter((v): v is number => v !== null)))
+  const say = (v: number | null | undefined): string => (v === null || v === undefined ? (sort.id === stepTime ? T.$noStepThen : T.$notMeasured) : sort.say(v))
   useEffect(() => {
     const c = canvas.current
     if (!c || width === 0) return
@@ -74,7 +76,9 @@ function Board({ all, metric, m, w, attempt }: { all: Strip[]; metric: string; m
     return [Math.max(0, Math.min(all.length - 1, Math.floor((e.clientY - r.top) / size))), Math.max(0, Math.min(count - 1, Math.floor(((e.clientX - r.left) / room) * count)))]
   }
   return (
-    <Card class="wide" title={T.$eachRankOverTime} aside={metric === 'cpu_cores' ? phrase(T.$darkIsTop, { top: `${figure(top)} ${T.$cores}` }) : phrase(T.$darkIsTop, { top: '100 %' })}>
+    <Card class="wide" title={T.$eachRankOverTime} aside={<div class="curves-tools"><span>{phrase(T.$darkIsTop, { top: sort.say(top) })}</span><Button kind="quiet" icon="download" aria-label={T.$downloadRanksAsCSV} onClick={() => saveText(`${w.name}-${sort.id}.csv`, 'text/csv', table(all, m))} /></div>}>
+      {choice}
+      {!m.series.some((s) => s.metric.startsWith('network')) && <p class="muted heat-note">{T.$network}: {T.$networkNotKnown}</p>}
       <div class="heat" ref={box} role="group" tabIndex={0} aria-label={T.$eachRankUseTheArrowKeys} onBlur={() => look(null)}
         onKeyDown={(e) => {
           const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key]
@@ -100,3 +104,6 @@ function Board({ all, metric, m, w, attempt }: { all: Strip[]; metric: string; m
     </Card>
   )
 }
+
+/** Every known cell as a line. */
+const table = (all: Strip[], m: Metrics): string => csv([['time', 'rank', 'node', 'value'], ...all.flatMap((s) => s.values.flatMap((v, i): (string | number)[][] => (v === null ? [] : [[new Date(ms(m.from) + i * m.stepSeconds * 1000).toISOString(), s.name, s.node, v]])))])

@@ -1,10 +1,10 @@
 // What happened to attempts at one moment: drawn on their lanes and charts, and said below.
 import type { Workload } from '../../api/types'
 import { now } from '../../lib/clock'
-import { moment, ms } from '../../lib/format'
+import { ms } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
 import { rowOf } from '../../live/store'
-import { Link } from '../../ui/basics'
+import { At, Link } from '../../ui/basics'
 import type { Moment } from '../../ui/plot'
 import { phrase, T } from '../../texts'
 
@@ -71,7 +71,7 @@ export function Marks({ of, attempts }: { of: Mark[]; attempts: number }) {
   const line = (m: Mark) => (
     <li key={m.kind + m.at}>
       <svg width="12" height="12" viewBox="-6 -6 12 12" class="milestone" data-kind={m.kind} aria-hidden="true"><Shape of={m.kind} /></svg>
-      <span class="muted">{moment(m.at, now.value)}{attempts > 1 && phrase(T.$attemptAttempt3, { attempt: m.attempt })}</span>
+      <span class="muted"><At at={m.at} now={now.value} seconds />{attempts > 1 && phrase(T.$attemptAttempt3, { attempt: m.attempt })}</span>
       <span>{m.text}</span>
       {m.by && <Link to={workloadPath(m.by.project, m.by.name)}>{phrase(T.$showName, { name: m.by.name })}</Link>}
     </li>

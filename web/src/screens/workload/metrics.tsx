@@ -4,6 +4,7 @@ import { params, workloadURL } from '../../api/client'
 import type { Metrics as Measured, MetricSeries, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
 import { bytes, figure, moment, ms } from '../../lib/format'
+import { savePNG } from '../../lib/png'
 import { setQuery, workloadPath } from '../../lib/router'
 import { csv, saveText } from '../../lib/save'
 import { useLive } from '../../live/fetch'
@@ -11,14 +12,14 @@ import { Button, Card, Empty, Failure, Link, Loading, sentence } from '../../ui/
 import { CopyAs, curl } from '../../ui/copyas'
 import { Icon } from '../../ui/icons'
 import { figures, Key, Plot, Twin, type Line } from '../../ui/plot'
+import { complain } from '../../ui/overlay'
 import { named, pyNamed, python } from '../../work/acts'
 import { Heat } from './heat'
 import { moments, Shapes } from './marks'
+import { perSecond, seconds } from './strips'
 import { phrase, T } from '../../texts'
 
 const percent = (v: number): string => `${Math.round(v * 1000) / 10} %`
-
-const seconds = (v: number): string => (v < 1 ? `${figure(v * 1000)} ms` : `${figure(v)} s`)
 
 /** What is drawn, in this order. */
 const charts: { metric: string; title: string; format: (v: number, step?: number) => string; most?: number; binary?: boolean }[] = [
@@ -30,6 +31,7 @@ const charts: { metric: string; title: string; format: (v: number, step?: number
   { metric: 'gpu_memory_bytes', title: T.$gpuMemory, format: bytes, binary: true },
   { metric: 'cpu_cores', title: T.$cpuCores, format: figure },
   { metric: 'memory_bytes', title: T.$memory, format: bytes, binary: true },
+  { metric: 'network_bytes_per_second', title: T.$networkBothWays, format: perSecond, binary: true },
   { metric: 'gpu_power_watts', title: T.$gpuPower, format: (v) => `${Math.round(v)} W` },
   { metric: 'gpu_temperature_celsius', title: T.$gpuTemperature, format: (v) => `${Math.round(v)} °C` },
 ]
@@ -96,7 +98,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
               const all = lines.get(c.metric)!.map((l) => ({ ...l, strong: !!slow?.behind && rankOf(l.id) === String(slow.task) }))
               const chosen = new Set(all.filter((l) => shown.has(rankOf(l.id))).map((l) => l.id))
               return (
-                <Card key={c.metric} title={c.title} aside={all.length > 8 ? phrase(T.$allLinesTheirRangeAndThe, { all: all.length }) : undefined}>
+                <Card key={c.metric} title={c.title} aside={<span class="metrics-aside">{all.length > 8 && phrase(T.$allLinesTheirRangeAndThe, { all: all.length })}<Picture of={c.title} file={`${w.name}-${c.metric}`} name={`${w.name}: ${c.title}`} /></span>}>
                   <div class="plot">
                     <Plot label={c.title} from={from} step={m.stepSeconds} lines={all} format={c.format} {...(c.most !== undefined ? { most: c.most } : {})} binary={c.binary ?? false} band shown={chosen} moments={noted} />
                     <Twin label={phrase(T.$titlePerRank, { title: c.title })} head={[T.$rank, T.$last, T.$mean, T.$min, T.$max]} rows={figures(m.series.filter((s) => s.metric === c.metric).map((s, i) => ({ name: all[i]!.name, of: s })), c.format)} />
@@ -111,6 +113,11 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
       )}
     </>
   )
+}
+
+/** Saves the chart of the card that it stands in. */
+function Picture({ of, name, file }: { of: string; name: string; file: string }) {
+  return <Button kind="quiet" icon="download" aria-label={phrase(T.$downloadNameAsPNG, { name: of })} onClick={(e) => { const chart = e.currentTarget.closest('.card')?.querySelector('svg[role=img]'); if (chart) void savePNG(chart as SVGSVGElement, name, file + '.png').catch((x) => complain(x)) }} />
 }
 
 /** The lines of each metric. */

@@ -1,8 +1,8 @@
 import type { Why, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
-import { moment, ms, span } from '../../lib/format'
+import { ms, span } from '../../lib/format'
 import { waits } from '../../live/store'
-import { Card, Link, sentence } from '../../ui/basics'
+import { At, Card, Link, sentence } from '../../ui/basics'
 import { Icon } from '../../ui/icons'
 import { Remedy } from '../../work/remedy'
 import { estimateOf } from '../../work/start'
@@ -34,7 +34,7 @@ export function Pending({ w, why }: { w: Workload; why: Why | null }) {
       {estimate && <Expected e={estimate} />}
       {why && <Offers y={why} />}
       <p class="muted">
-        {!estimate && start && ms(start) > now.value ? <>{phrase(T.$expectedStartInTimeTime2, { time: span(ms(start) - now.value), time2: moment(start, now.value, false) })}</> : null}
+        {!estimate && start && ms(start) > now.value ? <>{phrase(T.$expectedStartInTimeTime2, { time: span(ms(start) - now.value), time2: <At at={start} now={now.value} /> })}</> : null}
         {p.ahead.length > 0 && <>{phrase(T.$aheadList, { list: p.ahead.join(', ') })}</>}
         <Link to={`queue?why=${encodeURIComponent(w.project)}/${encodeURIComponent(w.name)}`}>{T.$showWhatIsAheadAndWhat}</Link>
       </p>

@@ -10,7 +10,7 @@ import { bytes, count, figure, gpus, localTimes, moment, ms, plural, span } from
 import { workloadPath } from '../../lib/router'
 import { useLive } from '../../live/fetch'
 import { plain, settled } from '../../lib/ansi'
-import { Age, Bar, Card, Link } from '../../ui/basics'
+import { Age, At, Bar, Card, Link } from '../../ui/basics'
 import { through } from '../../ui/plot'
 import { Tile } from '../../ui/tile'
 import { paceOf } from '../../work/reported'
@@ -56,7 +56,7 @@ function Progress({ w, reported }: { w: Workload; reported: Reported | null }) {
     <Tile name={T.$progress} value={p.total ? percent(p.step / p.total) : count(p.step)} {...(p.total ? {} : { of: '' })}
       note={<>
         {p.total ? phrase(T.$stepStepOfTotal, { step: count(p.step), total: count(p.total) }) : T.$stepsSoFar}{rate && ' · ' + rate}
-        {ends > now.value && p.step < (p.total ?? 0) && <><br /><b>{phrase(T.$endsAboutTimeInTime2, { time: moment(ends, now.value, false), time2: span(Math.max(0, ends - now.value)) })}</b></>}
+        {ends > now.value && p.step < (p.total ?? 0) && <><br /><b>{phrase(T.$endsAboutTimeInTime2, { time: <At at={ends} now={now.value} />, time2: span(Math.max(0, ends - now.value)) })}</b></>}
         {silent > 120_000 && <><br /><span class="warn">{phrase(T.$noReportForTime, { time: span(silent) })}</span></>}
       </>}>
       {p.total ? <Bar part={p.step} whole={p.total} label={percent(p.step / p.total)} tone="running" /> : null}

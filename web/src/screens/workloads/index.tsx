@@ -25,6 +25,7 @@ import { Table, type Sort } from '../../ui/table'
 import { acts, fit, perform, python, refusal, said, seldom, verb, type Act } from '../../work/acts'
 import { useFirstErrors } from '../../work/firsterrors'
 import { asksDeleted, compile, groups, trouble } from '../../work/filter'
+import { live } from '../../work/waiting'
 import { busy, charged, columns, pathOf, telling } from './columns'
 import { phrase, T } from '../../texts'
 
@@ -176,7 +177,7 @@ function Workloads({ query }: ScreenProps) {
 }
 
 function Total({ rows, filtered, deleted }: { rows: number; filtered: boolean; deleted: RowList | null }) {
-  const more = loading.value === 'more' ? T.$loadingMore : olderLeft.value || deleted?.next ? T.$olderOnesNotShown : ''
+  const more = loading.value === 'more' ? T.$loadingMore : olderLeft.value ? phrase(T.$olderOnesNotShownLive, { n: count(live.value) }) : deleted?.next ? T.$olderOnesNotShown : ''
   if (loading.value === 'first') return null
   return <>{filtered ? phrase(T.$usedOfTotal, { used: count(rows), total: plural(allRows().length + (deleted?.items.length ?? 0), T.$nWorkloads) }) : plural(rows, T.$nWorkloads)}{more}</>
 }
