@@ -26,7 +26,7 @@ func TestMetricsOfAGang(t *testing.T) {
 		if k.Index == slow {
 			busy = 0.4
 		}
-		r.Tasks = append(r.Tasks, backend.Sample{Task: id, Busy: busy, CPU: 1 + float64(k.Index), Memory: 1e9})
+		r.Tasks = append(r.Tasks, backend.Sample{Task: id, Busy: busy, CPU: 1 + float64(k.Index), Memory: 1e9, Network: backend.Unknown})
 		for _, d := range k.Devices {
 			r.Devices = append(r.Devices, backend.DeviceSample{Node: core.NodeID(k.Node), Device: d, Busy: busy, MemoryUsed: 1e10, MemoryTotal: 8e10, Power: 300, Temperature: 55})
 		}
