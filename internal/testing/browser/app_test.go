@@ -44,7 +44,7 @@ func TestThePagesAreAnApp(t *testing.T) {
 
 // Who follows a workload is told when it ends; nobody is asked before that.
 func TestAFollowedWorkloadIsToldOf(t *testing.T) {
-	w := newWorld(t)
+	w := newWorldInWhole(t)
 	gone := t.TempDir() + "/go"
 	w.submit(`{name: watched, command: "until [ -e ` + gone + ` ]; do sleep 0.05; done"}`)
 	w.muster("wait", "watched", "--for", "Running")

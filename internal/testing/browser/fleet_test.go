@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,13 +42,7 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 // newFleetLooked is newFleet where what is used is looked at now and then.
 func newFleetLooked(t testing.TB, every time.Duration, nodes ...core.Node) *fleet {
 	t.Helper()
-	one.Do(func() { one.b, one.err = browser.Start() })
-	if errors.Is(one.err, browser.ErrNone) {
-		t.Skip(one.err)
-	}
-	if one.err != nil {
-		t.Fatal(one.err)
-	}
+	one.browser(t, browser.Start)
 	f := &fleet{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}, SampleEvery: every}, f.backend)

@@ -196,7 +196,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 
 // A dialog that is longer than the window is scrolled within, to its buttons.
 func TestDialogsFitIntoShortWindows(t *testing.T) {
-	w := newWorld(t)
+	w := newWorldInWhole(t)
 	g := w.enter(1280, 800)
 	long := "command: |\n" + strings.Repeat("  echo one line more\n", 60)
 	for _, height := range []int{300, 420, 800} {

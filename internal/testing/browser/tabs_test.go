@@ -58,7 +58,7 @@ func TestManyTabsHaveOneStream(t *testing.T) {
 
 // A followed log has a connection of its own: only where it is seen.
 func TestLogsThatNobodySeesAreNotRead(t *testing.T) {
-	w := newWorld(t)
+	w := newWorldInWhole(t)
 	w.submit(`{name: talker, command: "for i in $(seq 100000); do echo line $i; sleep 0.2; done", resources: {cpu: 0.1}}`)
 	g := w.enter(1280, 800)
 	g.until(row("talker") + `.includes('Running')`)

@@ -5,7 +5,7 @@ import "testing"
 // A view is filter, order and columns under a name; its address shows the same to
 // somebody who has other columns.
 func TestSavedViews(t *testing.T) {
-	w := newWorld(t)
+	w := newWorldInWhole(t)
 	for _, name := range []string{"alpha", "beta", "gamma"} {
 		w.submit(`{name: ` + name + `, command: "true", resources: {cpu: 0.1}}`)
 	}

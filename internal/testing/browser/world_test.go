@@ -18,17 +18,35 @@ import (
 	"github.com/musterhq/muster/internal/testing/browser"
 )
 
-// one is the browser that all tests share; each has pages of its own.
-var one struct {
+// shared is a browser that tests share; each has pages of its own.
+type shared struct {
 	sync.Once
 	b   *browser.Browser
 	err error
 }
 
+// one is that of most tests, and whole that of those which take more than an engine.
+var one, whole shared
+
+// browser starts it for the first who asks.
+func (s *shared) browser(t testing.TB, start func() (*browser.Browser, error)) *browser.Browser {
+	t.Helper()
+	s.Do(func() { s.b, s.err = start() })
+	if errors.Is(s.err, browser.ErrNone) {
+		t.Skip(s.err)
+	}
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.b
+}
+
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if one.b != nil {
-		one.b.Close()
+	for _, s := range []*shared{&one, &whole} {
+		if s.b != nil {
+			s.b.Close()
+		}
 	}
 	if built != "" {
 		os.RemoveAll(filepath.Dir(built))
@@ -81,14 +99,13 @@ func program(t testing.TB) string {
 // for browsers.
 func newWorld(t testing.TB, args ...string) *world {
 	t.Helper()
-	one.Do(func() { one.b, one.err = browser.Start() })
-	if errors.Is(one.err, browser.ErrNone) {
-		t.Skip(one.err)
-	}
-	if one.err != nil {
-		t.Fatal(one.err)
-	}
-	return newWorldIn(t, one.b, args...)
+	return newWorldIn(t, one.browser(t, browser.Start), args...)
+}
+
+// newWorldInWhole is newWorld before a browser as people have it.
+func newWorldInWhole(t testing.TB, args ...string) *world {
+	t.Helper()
+	return newWorldIn(t, whole.browser(t, browser.StartWhole), args...)
 }
 
 // newWorldIn is newWorld before a browser of one's own.
