@@ -56,10 +56,10 @@ func readKeys(path string) ([]key, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return keysOf(f)
+	return keysOf(f, 0o077)
 }
 
-func keysOf(f *os.File) ([]key, error) {
+func keysOf(f *os.File, nobody fs.FileMode) ([]key, error) {
 	path := f.Name()
 	info, err := f.Stat()
 	switch {
@@ -67,7 +67,7 @@ func keysOf(f *os.File) ([]key, error) {
 		return nil, err
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a file; name the file of the keys", path)
-	case info.Mode().Perm()&0o077 != 0:
+	case info.Mode().Perm()&nobody != 0:
 		return nil, fmt.Errorf("%s may be read by others (its mode is %04o); run 'chmod 600 %s', and if they did read it, make the secrets anew",
 			path, info.Mode().Perm(), path)
 	}
@@ -108,7 +108,7 @@ func addKey(path string) ([]key, error) {
 		return nil, err
 	}
 	defer f.Close() // and with it the lock
-	keys, err := keysOf(f)
+	keys, err := keysOf(f, 0o077)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (m mounted) Keys() ([]byte, int, error) {
 		return nil, 0, err
 	}
 	defer f.Close()
-	keys, err := keysOf(f)
+	keys, err := keysOf(f, 0o037) // Kubernetes has a pod's group read what it mounts
 	if err != nil {
 		return nil, 0, err
 	}

@@ -15,7 +15,7 @@ import (
 var FirefoxNames = []string{"firefox-esr", "firefox"}
 
 // ErrNoFirefox says that there is no Firefox on this machine.
-var ErrNoFirefox = errors.New("Firefox is not installed; scripts/packages installs firefox-esr")
+var ErrNoFirefox = errors.New("no Firefox is installed; scripts/packages installs firefox-esr")
 
 // quiet are settings of a profile that nobody has used, and whose browser asks nobody
 // for anything but the pages.
@@ -68,7 +68,7 @@ func StartFirefox() (*Browser, error) {
 		}
 	}
 	b.Close()
-	return nil, fmt.Errorf("Firefox does not answer: %w", err)
+	return nil, fmt.Errorf("no answer of Firefox: %w", err)
 }
 
 // bidiTab opens a tab; context is a user context, which has cookies and storage of its own.
