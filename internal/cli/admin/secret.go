@@ -255,7 +255,7 @@ func newSecretList(s *session.Session) *cobra.Command {
 	var t session.TableFlags
 	var sc secretScope
 	cmd := &cobra.Command{
-		Use: "list", Aliases: []string{"ls", "get"}, Short: "List your secrets, or a project's; values are never shown", Example: "  muster secret list\n  muster secret list -p vision", Args: session.NoArgs,
+		Use: "list", Aliases: []string{"ls", "get"}, Short: "List your secrets, or a project's; values are never shown", Example: "  muster secret list\n  muster secret list -p vision\n  muster secret list -p -", Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			scope, err := sc.of()
 			if err != nil {
@@ -273,6 +273,9 @@ func newSecretList(s *session.Session) *cobra.Command {
 			}
 			if err != nil {
 				return err
+			}
+			if sc.system { // the API gives those of all scopes
+				list.Items = slices.DeleteFunc(list.Items, func(x api.Secret) bool { return x.Project != scope })
 			}
 			m := s.Moments(t)
 			err = session.Print(s, t, session.Table[api.Secret]{Items: list.Items, Body: list, Name: func(x api.Secret) string { return x.Name }, Columns: []session.Column[api.Secret]{
@@ -301,7 +304,7 @@ func newSecretList(s *session.Session) *cobra.Command {
 		},
 	}
 	t.Register(cmd)
-	sc.register(s, cmd, "those that workloads of this project may name beside one's own", "those of all projects and departments, and of the system")
+	sc.register(s, cmd, "those that workloads of this project may name beside one's own; -: of all projects, departments and the system", "those of the system alone")
 	return cmd
 }
 
