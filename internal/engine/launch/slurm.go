@@ -79,7 +79,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 	if s.Tasks > 0 || s.TasksPerNode > 0 { // libraries take it for a sign that srun starts them
 		set(num(tasks), "SLURM_NTASKS", "SLURM_NPROCS")
 	}
-	cpus := nodeCPUs(w, g, nodes)
+	cpus := roomFor(s, tasks, nodeCPUs(w, g, nodes))
 	set(spec.SlurmPerNode(tasksOfNodes(s, tasks, cpus)), "SLURM_TASKS_PER_NODE")
 	set(num(cpus[rank]), "SLURM_CPUS_ON_NODE")
 	set(spec.SlurmPerNode(cpus), "SLURM_JOB_CPUS_PER_NODE")
@@ -119,6 +119,22 @@ func nodeCPUs(w *core.Workload, g gang, nodes int) []int {
 		}
 	}
 	return all
+}
+
+// roomFor raises CPUs where the workload was given fewer than its processes take, as with
+// run --cpu 100m: its steps would find no room, and Slurm would not have started it.
+func roomFor(s *spec.Slurm, tasks int, cpus []int) []int {
+	each, sum := max(s.CPUsPerTask, 1), 0
+	for _, n := range cpus {
+		sum += n
+	}
+	if sum >= tasks*each || s.Variables["SLURM_OVERCOMMIT"] != "" {
+		return cpus
+	}
+	for i, n := range spec.SlurmLayout(tasks, slices.Repeat([]int{tasks}, len(cpus))) {
+		cpus[i] = max(cpus[i], n*each)
+	}
+	return cpus
 }
 
 // tasksOfNodes is SLURM_TASKS_PER_NODE: where nothing says how many there are, as many as

@@ -22,6 +22,7 @@ export function ProjectBudgets({ p, above }: { p: Project; above: string[] }) {
   const { data, again } = useLive<BudgetList>('v1/budgets', 'beat', 30_000)
   if (!data) return <Card title={T.$budgetsTitle}><Loading rows={2} /></Card>
   const items = data.items.filter((b) => b.project === p.name || above.includes(b.project))
+  const inherited = items.some((b) => b.project !== p.name), personal = items.some((b) => b.user || b.eachUser)
   const no = mayNot('update', p.department ? 'departments' : 'projects', p.name)
   const change = async (to: (all: Budget[]) => Budget[]): Promise<void> => {
     const is = await get<Project>(where(p))
@@ -37,10 +38,10 @@ export function ProjectBudgets({ p, above }: { p: Project; above: string[] }) {
       {items.length === 0 ? <p class="muted">{T.$noBudgets}</p> : (
         <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$budgetsTitle}>
           <table class="plain">
-            <thead><tr><th scope="col">{T.$project}</th><th scope="col">{T.$user}</th><th scope="col" class="end">{T.$used2}</th><th scope="col">{T.$period}</th><th scope="col">{T.$state}</th><th scope="col">{T.$countedUntil}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
+            <thead><tr>{inherited && <th scope="col">{T.$project}</th>}{personal && <th scope="col">{T.$user}</th>}<th scope="col" class="end">{T.$used2}</th><th scope="col">{T.$period}</th><th scope="col">{T.$state}</th><th scope="col">{T.$countedUntil}</th><th scope="col"><span class="sr">{T.$actions}</span></th></tr></thead>
             <tbody>{items.slice(0, 200).map((b, i) => (
               <tr key={i}>
-                <td>{b.project}</td><td>{b.user || (b.eachUser ? T.$eachOne : T.$all)}</td><td class="end">{two(b.used)} / {two(b.amount)} {b.currency || T.$gpuHours}</td>
+                {inherited && <td>{b.project}</td>}{personal && <td>{b.user || (b.eachUser ? T.$eachOne : T.$all)}</td>}<td class="end">{two(b.used)} / {two(b.amount)} {b.currency || T.$gpuHours}</td>
                 <td>{said(b)}</td><td>{budgetStates[b.state] ?? b.state}</td><td>{moment(b.ends, now.value, false)}</td>
                 <td class="row-acts">{b.project === p.name && <Button kind="quiet" icon="trash" refused={no} aria-label={phrase(T.$deleteName, { name: `${T.$budget} ${two(b.amount)}` })} onClick={() => void remove(b)} />}</td>
               </tr>
