@@ -14,6 +14,10 @@ import (
 // longestStamp is more than a time takes that a kubelet puts before a line.
 const longestStamp = 48
 
+// indexSlack is how much later than the last record of the index a line may be that has
+// no record: the index rounds a time down to a millisecond, and says no millisecond twice.
+const indexSlack = logfile.IndexEvery + 2*time.Millisecond
+
 // tape writes the output of one task to its log, and knows how much of what a
 // kubelet sends again is there already.
 //
@@ -52,7 +56,7 @@ func (t *tape) load() (over bool) {
 	if err != nil || statErr != nil || mark.At.IsZero() {
 		return false
 	}
-	t.mark, t.last, t.past, t.slack = mark.At, mark.At, max(st.Size()-mark.Offset, 0), logfile.IndexEvery
+	t.mark, t.last, t.past, t.slack = mark.At, mark.At, max(st.Size()-mark.Offset, 0), indexSlack
 	return strings.HasPrefix(t.lastLine(st.Size()), "[muster] "+givenUp)
 }
 

@@ -141,6 +141,29 @@ func TestTapeGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
+// TestTapeKnowsTheLastLineOfAnInterval: a line that came just before the index had to
+// say again when it was written is not written twice, though the index rounds to
+// milliseconds.
+func TestTapeKnowsTheLastLineOfAnInterval(t *testing.T) {
+	for _, part := range []time.Duration{0, 1, 400_000, 999_999} { // of a millisecond
+		first := dawn.Truncate(time.Second).Add(7*time.Millisecond + part)
+		records := []record{{at: first, text: "line 1"}, {at: first.Add(logfile.IndexEvery - 1), text: "line 2"}}
+		later := append(records[:2:2], record{at: first.Add(logfile.IndexEvery + time.Millisecond), text: "line 3"})
+		dir := t.TempDir()
+		for _, sent := range [][]record{records, records, later, later} { // each time by a server that has just begun
+			x := newTape(t, dir)
+			x.load()
+			if err := x.copy(strings.NewReader(kubelet(sent, x.resume()))); err != nil {
+				t.Fatal(err)
+			}
+			x.close("")
+			if got, want := logOf(t, dir), output(sent); got != want {
+				t.Fatalf("%d ns past a millisecond: the log is\n%s, want\n%s", part, got, want)
+			}
+		}
+	}
+}
+
 func TestTapeKeepsTimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
