@@ -133,9 +133,8 @@ func (r *row) lasted() (began, ended time.Time, ran time.Duration) {
 	return began, ended, max(ran, 0)
 }
 
-// notLaunched is how a job has ended that nothing ran of: its directory was not there, or
-// its output or input could not be opened.
-const notLaunched = "0:53"
+// notLaunched is how a job has ended that nothing ran of.
+var notLaunched = fmt.Sprintf("0:%d", terms.NotLaunched)
 
 // exitCode is how a job has ended, as Slurm writes it.
 func (r *row) exitCode() string {

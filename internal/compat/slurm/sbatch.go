@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
 // done are options that are about the command line, not the job.
@@ -252,7 +253,7 @@ func batches(c *compat.Call, name string, data []byte, options, args []string) (
 		Options: options, Args: args, Name: filepath.Base(name), Now: c.Now(), Largest: func(pool string) int { return largest(c, pool) },
 	})
 	if err != nil {
-		return nil, compat.Refused(name, err)
+		return nil, refused(name, err)
 	}
 	if !c.Bool("quiet") && !c.Bool("parsable") {
 		compat.Report(c, name, res)
@@ -263,6 +264,16 @@ func batches(c *compat.Call, name string, data []byte, options, args []string) (
 		}
 	}
 	return res.Documents, nil
+}
+
+// refused names the script where what is wrong stands in it: options of the command line
+// are on no line.
+func refused(name string, err error) error {
+	var errs codec.Errors
+	if errors.As(err, &errs) && !slices.ContainsFunc(errs, func(e codec.FieldError) bool { return e.Line > 0 }) {
+		name = ""
+	}
+	return compat.Refused(name, err)
 }
 
 // largest is how many CPUs the nodes have at most that take jobs, those of the pools

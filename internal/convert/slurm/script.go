@@ -263,7 +263,7 @@ func (s *script) translated(d *directive, to string) { s.record(d, source.Transl
 
 func (s *script) refuse(d *directive, reason, hint string) {
 	d.recorded = true
-	s.r.Refuse(max(d.line, 1), "--"+d.name, d.value, reason, hint)
+	s.r.Refuse(d.line, "--"+d.name, d.value, reason, hint)
 }
 
 // textOption is the option by which an interpreter takes a text as an argument. In a

@@ -331,6 +331,8 @@ func (e *entry) exit() (code, signal int) {
 	switch {
 	case e.signal > 0:
 		return 0, e.signal
+	case e.Document.Slurm != nil && (e.code == nil || *e.code == 128+terms.NotLaunched): // before the script, by us
+		return 0, terms.NotLaunched
 	case e.code == nil:
 		return 1, 0
 	case *e.code > 128: // a shell's, of what it ran

@@ -13,6 +13,10 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
+// NotLaunched is the signal of a job that nothing ran of, in Slurm's exit codes: its
+// directory was not there, or its output or input could not be opened.
+const NotLaunched = 53
+
 // Demand is what a job asks for or holds: a job, a task of an array, some tasks
 // of one, or a step of one of these.
 type Demand struct {
