@@ -149,7 +149,9 @@ func (k *reader) readObject(o *source.Map) {
 	case kind == "Job" && api != version.Tree.Text:
 		is = kindReader{volcanoGroup, (*reader).volcanoJob}
 	case kind == "CronJob" && api != version.Tree.Text:
-		is = kindReader{volcanoGroup, func(k *reader, o *source.Map, doc *spec.Document) *spec.Document { return scheduled(k, o, doc, k.volcanoJob) }}
+		is = kindReader{volcanoGroup, func(k *reader, o *source.Map, doc *spec.Document) *spec.Document {
+			return scheduled(k, o, doc, k.volcanoJob)
+		}}
 	}
 	if !known {
 		elsewhere(v, kind)

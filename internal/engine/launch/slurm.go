@@ -38,11 +38,19 @@ func nodeNames(w *core.Workload, g gang) []string {
 	return names
 }
 
+// notSlurms are variables that tasks have otherwise and Slurm does not set: libraries
+// believe those of torchrun before they look at its own, and scripts may have such
+// names, JOB_NAME above all, for something of theirs.
+var notSlurms = []string{
+	"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "NUM_NODES", "MASTER_ADDR", "MASTER_PORT",
+	"JOB_NAME", "JOB_UUID", "JOB_COMPLETION_INDEX", "POD_INDEX", "POD_UUID", "RUNAI_JOB_NAME", "RUNAI_PROJECT", "RUN_NAME", "COMPOSER_RUN_NAME", "RESUMPTION_INDEX", "MOSAICML_PLATFORM",
+}
+
 // slurmEnv is what Slurm gives a batch script (slurm.schedmd.com/sbatch.html,
 // "Output environment variables"). A task is a node of the job.
 func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
-	for _, name := range []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "NUM_NODES", "MASTER_ADDR", "MASTER_PORT"} {
-		delete(m, name) // Slurm sets none of them, and libraries believe them before they look at its own
+	for _, name := range notSlurms {
+		delete(m, name)
 	}
 	s, d := w.Spec.Slurm, w.Spec
 	r := d.Needs(t.ID.Index)

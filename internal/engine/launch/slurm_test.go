@@ -54,7 +54,7 @@ func TestABatchScriptFindsWhatSlurmGivesIt(t *testing.T) {
 		t.Errorf("the last node is %s and runs %v", m["SLURMD_NODENAME"], a.Argv)
 	}
 	m, _ = batchOf(t, "command: x\narray: {completions: 3}\nslurm: {indexes: '1-9:4'}\n", 1)
-	if m["SLURM_JOB_ID"] != "6" || m["SLURM_ARRAY_JOB_ID"] != "7" || m["SLURM_ARRAY_TASK_ID"] != "5" || m["SLURM_ARRAY_TASK_COUNT"] != "3" || m["SLURM_ARRAY_TASK_MAX"] != "9" || m["SLURM_ARRAY_TASK_STEP"] != "4" || m["JOB_COMPLETION_INDEX"] != "1" {
+	if m["SLURM_JOB_ID"] != "6" || m["SLURM_ARRAY_JOB_ID"] != "7" || m["SLURM_ARRAY_TASK_ID"] != "5" || m["SLURM_ARRAY_TASK_COUNT"] != "3" || m["SLURM_ARRAY_TASK_MAX"] != "9" || m["SLURM_ARRAY_TASK_STEP"] != "4" || m["JOB_COMPLETION_INDEX"]+m["JOB_NAME"]+m["RUN_NAME"] != "" {
 		t.Errorf("of an array: %v", m)
 	}
 }

@@ -46,6 +46,8 @@ var plain = []struct {
 	{regexp.MustCompile(`tasks? [\d,-]+: Exited`), "tasks: Exited"},
 	{regexp.MustCompile(`(?m)^(MUSTER_.*|srun: Job \S+ step creation (?:temporarily|still) disabled.*|srun: Step created for job .*|srun: cluster configuration lacks support for cpu binding|srun: error: +(mpi/pmix|Couldn't load specified plugin name for mpi|MPI: Cannot create).*)\n?`), ""},
 	{regexp.MustCompile(`\b\d+m\d+\.\d+s`), "TIME"},
+	{regexp.MustCompile(`(?m)^[\d.]+user [\d.]+system [\d:.]+elapsed .*\n.*pagefaults.*$`), "TIME"}, // of time(1)
+	{regexp.MustCompile(`(?m)^(PYTHONUNBUFFERED|TERM|CUDA_VISIBLE_DEVICES)=.*\n?`), ""},             // in lists of the environment; docs/environment.md says that tasks have them
 	{regexp.MustCompile(`\d\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?`), "TIME"},
 }
 
