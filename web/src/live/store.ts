@@ -133,6 +133,7 @@ let listing = 0 // which listing is the present one
 async function rest(cursor: string, mine: number): Promise<void> {
   const pages = async (q: Record<string, boolean>, from: string, most: number): Promise<string> => {
     for (let got = 0; got < most; got += nextPages) {
+      await headsCome // who is first in a queue is looked at first
       const page = await get<RowList>('v1/projects/-/rows' + params({ ...q, limit: nextPages, cursor: from }))
       if (mine !== listing) return ''
       put(page.items)
@@ -181,13 +182,14 @@ function event(name: string, data: unknown): void {
 }
 
 let headsAsked = -Infinity
+let headsCome: Promise<void> | undefined
 
 /** Reads the rows of those that are explained, where there are more workloads than come at once: who is first in a long queue is old. */
 function heads(): void {
   const far = Object.values(phases.peek()).reduce((n, of) => n + of, 0) > nextPages // they would come last of all
   if (loading.peek() === 'first' || (loading.peek() === 'more' && !far) || performance.now() - headsAsked < 5000 || [...waits.peek().keys()].every((id) => byID.has(id))) return
   headsAsked = performance.now()
-  get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next overview, then
+  headsCome = get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next overview, then
 }
 
 /** Begins to follow the server. */
