@@ -1493,6 +1493,17 @@ export interface Overview {
   waits: Wait[]
 }
 
+export interface OverviewChange {
+  /** With those nodes alone that are new or have become another; absent: as before */
+  cluster?: Cluster
+  /** Names of nodes that are no longer there */
+  gone?: string[]
+  /** Live workloads by phase */
+  phases: Record<string, number>
+  /** Absent: as before */
+  waits?: Wait[]
+}
+
 export interface Pending {
   /** Names of the first few that go before it */
   ahead: string[]
