@@ -158,6 +158,10 @@ func (p *pageStream) run(ctx context.Context) error {
 			if err := p.send("beat", 0, struct{}{}); err != nil {
 				return err
 			}
+		case <-s.overviews.reasons():
+			if err := p.look(ctx); err != nil {
+				return err
+			}
 		case <-look.C:
 			if err := p.look(ctx); err != nil {
 				return err
@@ -325,6 +329,8 @@ type overviews struct {
 	behind bool             // something was committed since they were
 	asking bool             // they are asked at present
 	fresh  bool             // they have come since the overview was made
+	came   chan struct{}    // closed when they come; nil: nobody waits for that
+	took   time.Duration    // to ask them the last time
 	clock  func() time.Time // nil: the machine's
 }
 
@@ -339,6 +345,16 @@ func (c *overviews) now() time.Time {
 		return c.clock()
 	}
 	return time.Now()
+}
+
+// reasons is closed once it is known anew why workloads wait, and that was late.
+func (c *overviews) reasons() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.came == nil {
+		c.came = make(chan struct{})
+	}
+	return c.came
 }
 
 // stale says that something has changed.
@@ -370,7 +386,7 @@ func (c *overviews) latest(ctx context.Context, s teller) (int64, *told) {
 	defer c.mu.Unlock()
 	now := c.now()
 	owed := c.fresh || (c.behind || c.old) && !c.asking && !now.Before(c.due)
-	if now.Before(c.next) || !c.old && !owed && now.Sub(c.begun) < overviewAtLeast {
+	if now.Before(c.next) && !c.fresh || !c.old && !owed && now.Sub(c.begun) < overviewAtLeast {
 		return c.number, c.told
 	}
 	c.behind = c.behind || c.old
@@ -396,8 +412,8 @@ func (c *overviews) latest(ctx context.Context, s teller) (int64, *told) {
 }
 
 // ask finds out why workloads wait. Why very many wait takes long to say: how many there
-// are, and what becomes of them, is not late for that, and the reasons come with the next
-// overview.
+// are, and what becomes of them, is not late for that, and the reasons come with an
+// overview of their own. What took too long the last time is hardly waited for.
 func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
 	c.asking, c.behind = true, false
 	begun, done := c.now(), make(chan func(), 1)
@@ -406,6 +422,7 @@ func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
 		defer cancel()
 		all, err := s.waits(ctx)
 		done <- func() {
+			c.took = c.now().Sub(begun)
 			if c.asked, c.due, c.asking = now, c.pause(begun), false; err != nil {
 				c.behind = true
 				return
@@ -413,7 +430,11 @@ func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
 			c.waits = all
 		}
 	}()
-	patience := time.NewTimer(waitsPatience)
+	patient := waitsPatience
+	if c.took > waitsPatience {
+		patient /= 15
+	}
+	patience := time.NewTimer(patient)
 	defer patience.Stop()
 	select {
 	case take := <-done:
@@ -425,6 +446,10 @@ func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
 			defer c.mu.Unlock()
 			take()
 			c.fresh = true
+			if c.came != nil {
+				close(c.came)
+				c.came = nil
+			}
 		}()
 	}
 }

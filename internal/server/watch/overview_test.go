@@ -90,7 +90,19 @@ func TestReasonsHoldNothingUp(t *testing.T) {
 	if o := told(); o.Phases["Queued"] != 7 || len(o.Waits) != 0 {
 		t.Fatalf("while it is asked: %+v", o)
 	}
+	if c.told.of.Phases["Queued"] != 7 {
+		t.Errorf("%+v was told", c.told.of)
+	}
+	came := c.reasons()
 	close(s.holds)
+	select {
+	case <-came: // without a look at the clock: a second is long to who looks at a queue
+	case <-time.After(time.Minute):
+		t.Fatal("nobody says that the reasons have come")
+	}
+	if o := told(); len(o.Waits) == 0 {
+		t.Error("they have come, and are told later")
+	}
 	for deadline := time.Now().Add(time.Minute); len(told().Waits) == 0; time.Sleep(time.Millisecond) {
 		if later(time.Second); time.Now().After(deadline) {
 			t.Fatal("reasons do not come")
