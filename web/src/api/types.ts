@@ -765,6 +765,19 @@ export interface Greeting {
   version: string
 }
 
+export interface HealthSpan {
+  /** IDs of devices that were not healthy */
+  broken?: string[]
+  cordoned?: boolean
+  /** Its cluster did not answer */
+  cutOff?: boolean
+  draining?: boolean
+  from: number
+  notReady?: boolean
+  /** Absent: it is so still */
+  to?: number
+}
+
 export interface Hold {
   at: Time
   /** As the actor of transitions */
@@ -806,7 +819,9 @@ export interface Holdings {
 export interface HoldingsCourse {
   /** From when on it is whole: later than asked for where more is held than one answer tells */
   from: Time
-  /** Those with devices that were or will be held */
+  /** When it was looked at how well nodes were: of other times that is not known */
+  looked: Stretch[]
+  /** Those with devices that were or will be held, or that were not as they should be */
   nodes: NodeCourse[]
   /** What is before was so; what is after is likely */
   now: Time
@@ -1401,6 +1416,8 @@ export interface Node {
   /** Bytes */
   memory: Amount
   message?: string
+  /** MIG partitions by profile, used by tasks and by others; on which GPU each is clusters do not tell */
+  mig?: Record<string, Amount>
   name: string
   /** Why */
   note?: string
@@ -1419,6 +1436,8 @@ export interface NodeCounts {
 
 export interface NodeCourse {
   devices: DeviceCourse[]
+  /** When something kept it from taking all work, by begin */
+  health?: HealthSpan[]
   name: string
 }
 
@@ -2772,6 +2791,11 @@ export interface StopOptions {
   message?: string
   /** Only these tasks of an array; the others go on */
   tasks?: number[]
+}
+
+export interface Stretch {
+  from: number
+  to: number
 }
 
 export interface Suggestion {
