@@ -92,7 +92,7 @@ type pageStream struct {
 	rev      core.Revision // up to which everything was sent
 	overview int64         // that was sent last
 	changes  bool          // of overviews what has changed is sent
-	told     *told         // what was sent last of them; nil: nothing
+	sent     *compared     // what was sent last of them; nil: nothing
 }
 
 // begin finds what was missed since a revision.
@@ -260,12 +260,12 @@ func (p *pageStream) look(ctx context.Context) error {
 	if !p.changes {
 		return p.send("overview", 0, o)
 	}
-	for _, c := range now.since(p.told, o, all) {
+	for _, c := range now.since(p.sent, o, all) {
 		if err := p.send("overview", 0, c); err != nil {
 			return err
 		}
 	}
-	p.told = now
+	p.sent = now
 	return nil
 }
 
@@ -319,7 +319,7 @@ func (p *pageStream) write(event string, rev core.Revision, text []byte) error {
 type overviews struct {
 	mu     sync.Mutex
 	number int64
-	told   *told
+	made   *compared
 	next   time.Time // when it may be looked at again
 	old    bool      // something was committed since
 	begun  time.Time
@@ -381,13 +381,13 @@ const (
 
 // latest is the overview and its number, which another overview never has. It is made
 // anew only when that is due, so that many browsers cost no more than one.
-func (c *overviews) latest(ctx context.Context, s teller) (int64, *told) {
+func (c *overviews) latest(ctx context.Context, s teller) (int64, *compared) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
 	owed := c.fresh || (c.behind || c.old) && !c.asking && !now.Before(c.due)
 	if now.Before(c.next) && !c.fresh || !c.old && !owed && now.Sub(c.begun) < overviewAtLeast {
-		return c.number, c.told
+		return c.number, c.made
 	}
 	c.behind = c.behind || c.old
 	c.begun, c.old, c.fresh = now, false, false
@@ -395,20 +395,20 @@ func (c *overviews) latest(ctx context.Context, s teller) (int64, *told) {
 	c.next = c.pause(now)
 	if err != nil {
 		c.old = true
-		return c.number, c.told
+		return c.number, c.made
 	}
 	if (c.behind || now.Sub(c.asked) > waitsFor) && !c.asking && !now.Before(c.due) {
 		c.ask(context.WithoutCancel(ctx), s, now)
 	}
 	sc.Waits = c.waits
 	sc.Cluster.At = api.Time{} // an overview is another only if more than its time is
-	next, err := tell(sc)
-	if err != nil || next.same(c.told) {
-		return c.number, c.told
+	next, err := compare(sc)
+	if err != nil || next.same(c.made) {
+		return c.number, c.made
 	}
 	c.number++
-	c.told = next
-	return c.number, c.told
+	c.made = next
+	return c.number, c.made
 }
 
 // ask finds out why workloads wait. Why very many wait takes long to say: how many there

@@ -90,8 +90,8 @@ func TestReasonsHoldNothingUp(t *testing.T) {
 	if o := told(); o.Phases["Queued"] != 7 || len(o.Waits) != 0 {
 		t.Fatalf("while it is asked: %+v", o)
 	}
-	if c.told.of.Phases["Queued"] != 7 {
-		t.Errorf("%+v was told", c.told.of)
+	if c.made.of.Phases["Queued"] != 7 {
+		t.Errorf("%+v was told", c.made.of)
 	}
 	came := c.reasons()
 	close(s.holds)

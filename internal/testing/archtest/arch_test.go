@@ -31,7 +31,7 @@ var pure = []string{"bytes", "cmp", "compress/gzip", "container/heap", "encoding
 var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/rand", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/pem", "io/fs", "os", "path", "path/filepath", "syscall"}, pure...)
 
 // groupsOfRoutes is what every group of the server's routes may use.
-var groupsOfRoutes = []string{"internal/server/access", "internal/server/problem", "internal/server/reader", "internal/server/request", "internal/server/wire", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/reported", "internal/sharelink", "api"}
+var groupsOfRoutes = []string{"internal/server/access", "internal/server/problem", "internal/server/reader", "internal/server/request", "internal/server/wire", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/reported", "internal/nodepast", "internal/sharelink", "api"}
 
 // rules are looked up by the longest prefix.
 var rules = []rule{

@@ -124,5 +124,5 @@ func TestTheMapRemembersHowNodesWere(t *testing.T) {
 	g.visit("map?at=" + url.QueryEscape(then))
 	g.until(legend + ` === 'Free 8 Unavailable 8' && document.querySelector('.timeline-note').innerText.includes('node health')`)
 	g.visit("map?at=" + url.QueryEscape(time.UnixMilli(spans[0].From).Add(-2*time.Hour).UTC().Format("2006-01-02T15:04:05Z")))
-	g.until(legend + ` === 'Free 16' && document.querySelector('.timeline-note').innerText.includes('Nobody looked')`)
+	g.until(legend + ` === 'Free 16' && document.querySelector('.timeline-note').innerText.includes('not recorded')`)
 }

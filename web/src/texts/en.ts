@@ -1508,7 +1508,7 @@ export const en = {
   $backToNow: 'Now',
   $tooMuchToForetell: 'Too much is waiting for a forecast: only expected ends are shown.',
   $oneLikelyCourse: 'Forecast: everything takes as long as is likely, and nothing new is submitted.',
-  $healthIsNotKnownThen: 'Allocations at that time. Nobody looked then at how well nodes were; utilization is shown for the present only.',
+  $healthIsNotKnownThen: 'Allocations at that time. Node health was not recorded then; utilization is shown for the present only.',
   $healthAsItWasThen: 'Allocations and node health at that time; utilization is shown for the present only.',
   $migProfile: 'MIG {name}',
   $migPartitions: 'MIG partitions',

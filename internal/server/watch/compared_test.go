@@ -62,7 +62,7 @@ func TestChangesMakeTheWholeOfAnOverview(t *testing.T) {
 		return all
 	}
 	var p page
-	var last *told
+	var last *compared
 	for i, c := range []struct {
 		o     *api.Overview
 		nodes int // that are told
@@ -76,24 +76,24 @@ func TestChangesMakeTheWholeOfAnOverview(t *testing.T) {
 		{hall(full(map[int]int{2: -1, 3: -1}), api.Wait{ID: "a", Position: 2}), 0, 1, false},
 		{hall(full(map[int]int{2: 1, 8: 4}), api.Wait{ID: "a", Position: 2}), 3, 1, false},
 	} {
-		now, err := tell(c.o)
+		now, err := compare(c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if now.same(last) {
 			t.Errorf("%d: nothing has changed, it says", i)
 		}
-		told := now.since(last, c.o, true)
-		nodes := p.hear(told)
-		if nodes != c.nodes || len(told) != c.parts || (told[0].Waits != nil) != c.waits {
-			t.Errorf("%d: %d nodes in %d parts, waits told: %v; want %d in %d, %v", i, nodes, len(told), told[0].Waits != nil, c.nodes, c.parts, c.waits)
+		parts := now.since(last, c.o, true)
+		nodes := p.hear(parts)
+		if nodes != c.nodes || len(parts) != c.parts || (parts[0].Waits != nil) != c.waits {
+			t.Errorf("%d: %d nodes in %d parts, waits told: %v; want %d in %d, %v", i, nodes, len(parts), parts[0].Waits != nil, c.nodes, c.parts, c.waits)
 		}
 		got, _ := json.Marshal(api.Overview{Phases: p.phases, Waits: p.waits, Cluster: p.cluster})
 		want, _ := json.Marshal(c.o)
 		if string(got) != string(want) {
 			t.Errorf("%d: put together it is\n%s, not\n%s", i, got, want)
 		}
-		again, _ := tell(c.o)
+		again, _ := compare(c.o)
 		if !again.same(now) {
 			t.Errorf("%d: the same is another one", i)
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/musterhq/muster/api"
 )
 
-// told is an overview that was made, with the texts by which its parts are compared.
-type told struct {
+// compared is an overview that was made, with the texts by which its parts are compared.
+type compared struct {
 	of     *api.Overview
 	phases []byte
 	waits  []byte
@@ -16,8 +16,8 @@ type told struct {
 	nodes  map[string][]byte // by name
 }
 
-func tell(o *api.Overview) (*told, error) {
-	t := &told{of: o, nodes: make(map[string][]byte, len(o.Cluster.Nodes))}
+func compare(o *api.Overview) (*compared, error) {
+	t := &compared{of: o, nodes: make(map[string][]byte, len(o.Cluster.Nodes))}
 	frame := o.Cluster
 	frame.Nodes = nil
 	var err error
@@ -35,7 +35,7 @@ func tell(o *api.Overview) (*told, error) {
 }
 
 // same reports whether nothing has become another; nothing was told: false.
-func (t *told) same(old *told) bool {
+func (t *compared) same(old *compared) bool {
 	if old == nil || !bytes.Equal(t.phases, old.phases) || !bytes.Equal(t.waits, old.waits) || !bytes.Equal(t.frame, old.frame) || len(t.nodes) != len(old.nodes) {
 		return false
 	}
@@ -51,7 +51,7 @@ func (t *told) same(old *told) bool {
 // the overview as who asks may see it. What he may see can have become another, too:
 // unless he sees all, what depends on that is told in any case. The first of all comes
 // in two parts, for who waits is what a page waits for, and nodes may be many.
-func (t *told) since(old *told, o *api.Overview, all bool) []api.OverviewChange {
+func (t *compared) since(old *compared, o *api.Overview, all bool) []api.OverviewChange {
 	if old == nil {
 		return []api.OverviewChange{{Phases: o.Phases, Waits: &o.Waits}, {Phases: o.Phases, Cluster: &o.Cluster}}
 	}
