@@ -3,10 +3,10 @@ package api
 // HoldingsCourse is who held each device, and is likely to hold it, for a stretch of
 // time: a map of it at any instant can be drawn from one answer.
 type HoldingsCourse struct {
-	From      Time           `json:"from" doc:"From when on it is whole: later than asked for where more is held than one answer tells"`
-	Now       Time           `json:"now" doc:"What is before was so; what is after is likely"`
-	To        Time           `json:"to" doc:"Up to when it tells: earlier than asked for where nobody can tell more"`
-	Simple    bool           `json:"simple,omitempty" doc:"There is too much to foretell: nothing after now is told but likely ends"`
+	From   Time `json:"from" doc:"From when on it is whole: later than asked for where more is held than one answer tells"`
+	Now    Time `json:"now" doc:"What is before was so; what is after is likely"`
+	To     Time `json:"to" doc:"Up to when it tells: earlier than asked for where nobody can tell more"`
+	Simple bool `json:"simple,omitempty" doc:"There is too much to foretell: nothing after now is told but likely ends"`
 	// Looked is in the order of time, and in milliseconds since 1970.
 	Looked    []Stretch      `json:"looked" nullable:"false" doc:"When it was looked at how well nodes were: of other times that is not known"`
 	Workloads []CourseHolder `json:"workloads" nullable:"false"`
