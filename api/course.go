@@ -3,12 +3,14 @@ package api
 // HoldingsCourse is who held each device, and is likely to hold it, for a stretch of
 // time: a map of it at any instant can be drawn from one answer.
 type HoldingsCourse struct {
-	From      Time           `json:"from" doc:"From when on it is whole: later than asked for where more is held than one answer tells"`
-	Now       Time           `json:"now" doc:"What is before was so; what is after is likely"`
-	To        Time           `json:"to" doc:"Up to when it tells: earlier than asked for where nobody can tell more"`
-	Simple    bool           `json:"simple,omitempty" doc:"There is too much to foretell: nothing after now is told but likely ends"`
+	From   Time `json:"from" doc:"From when on it is whole: later than asked for where more is held than one answer tells"`
+	Now    Time `json:"now" doc:"What is before was so; what is after is likely"`
+	To     Time `json:"to" doc:"Up to when it tells: earlier than asked for where nobody can tell more"`
+	Simple bool `json:"simple,omitempty" doc:"There is too much to foretell: nothing after now is told but likely ends"`
+	// Looked is in the order of time, and in milliseconds since 1970.
+	Looked    []Stretch      `json:"looked" nullable:"false" doc:"When it was looked at how well nodes were: of other times that is not known"`
 	Workloads []CourseHolder `json:"workloads" nullable:"false"`
-	Nodes     []NodeCourse   `json:"nodes" nullable:"false" doc:"Those with devices that were or will be held"`
+	Nodes     []NodeCourse   `json:"nodes" nullable:"false" doc:"Those with devices that were or will be held, or that were not as they should be"`
 }
 
 // CourseHolder is a workload that held devices, or is likely to.
@@ -21,10 +23,28 @@ type CourseHolder struct {
 	Hidden  bool   `json:"hidden,omitempty" doc:"It may not be seen by who asks: it has no name here"`
 }
 
+// Stretch is a stretch of time, in milliseconds since the Unix epoch.
+type Stretch struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
 // NodeCourse are the devices of one node.
 type NodeCourse struct {
 	Name    string         `json:"name"`
 	Devices []DeviceCourse `json:"devices" nullable:"false"`
+	Health  []HealthSpan   `json:"health,omitempty" doc:"When something kept it from taking all work, by begin"`
+}
+
+// HealthSpan is how a node was for a while. Times are milliseconds since the Unix epoch.
+type HealthSpan struct {
+	From     int64    `json:"from"`
+	To       int64    `json:"to,omitempty" doc:"Absent: it is so still"`
+	NotReady bool     `json:"notReady,omitempty"`
+	CutOff   bool     `json:"cutOff,omitempty" doc:"Its cluster did not answer"`
+	Cordoned bool     `json:"cordoned,omitempty"`
+	Draining bool     `json:"draining,omitempty"`
+	Broken   []string `json:"broken,omitempty" doc:"IDs of devices that were not healthy"`
 }
 
 // DeviceCourse is who has one device, one after the other or side by side.

@@ -159,6 +159,7 @@ type Node struct {
 	Memory   Amount            `json:"memory" doc:"Bytes"`
 	GPU      Amount            `json:"gpu" doc:"Thousandths of devices"`
 	Extended map[string]Amount `json:"extended,omitempty" doc:"Extended resources by name, used by tasks and by others"`
+	MIG      map[string]Amount `json:"mig,omitempty" doc:"MIG partitions by profile, used by tasks and by others; on which GPU each is clusters do not tell"`
 	Tasks    int               `json:"tasks"`
 	Devices  []Device          `json:"devices" nullable:"false"`
 	Links    []DeviceLink      `json:"links,omitempty" doc:"What connects its GPUs, each pair once; absent: nobody knows"`

@@ -75,6 +75,14 @@ type Overview struct {
 	Phases  map[string]int `json:"phases" doc:"Live workloads by phase"`
 }
 
+// OverviewChange is what of an overview has become another.
+type OverviewChange struct {
+	Phases  map[string]int `json:"phases" doc:"Live workloads by phase"`
+	Waits   *[]Wait        `json:"waits,omitempty" doc:"Absent: as before"`
+	Cluster *Cluster       `json:"cluster,omitempty" doc:"With those nodes alone that are new or have become another; absent: as before"`
+	Gone    []string       `json:"gone,omitempty" doc:"Names of nodes that are no longer there"`
+}
+
 // Greeting is the first event of a stream.
 type Greeting struct {
 	Revision int64  `json:"revision" doc:"Up to which the stream has told everything, once the rows have come that follow"`

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/control"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/nodepast"
 	"github.com/musterhq/muster/internal/program"
 	"github.com/musterhq/muster/internal/reported"
 	"github.com/musterhq/muster/internal/store"
@@ -135,6 +136,29 @@ func (r *reasons) run(ctx context.Context) {
 	nowAndThen(ctx, func() {
 		if err := r.Save(); err != nil {
 			r.log.Warn("for what workloads have waited lately may be lost with this process", "err", err)
+		}
+	})
+}
+
+// nodesPast is how well nodes were, which outlives the process.
+type nodesPast struct {
+	*nodepast.Ledger
+	log *slog.Logger
+}
+
+func openNodesPast(o cli.ServerOptions, log *slog.Logger) *nodesPast {
+	l := nodepast.New(filepath.Join(o.DataDir, "nodes-past.json"))
+	if err := l.Load(); err != nil {
+		log.Warn("how well nodes were is known from now on only", "err", err)
+	}
+	return &nodesPast{l, log}
+}
+
+// run writes it now and then until ctx is done, and once more then.
+func (n *nodesPast) run(ctx context.Context) {
+	nowAndThen(ctx, func() {
+		if err := n.Save(); err != nil {
+			n.log.Warn("how well nodes were lately may be lost with this process", "err", err)
 		}
 	})
 }

@@ -139,7 +139,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		HTTP: guarded(guard), Carry: guard.Transport, Secret: keys.named,
 	})
 	tracer, taskEnv := openTracer(o, log)
-	seen, why, meter := openMeasured(o, log), openWaited(o, log), telemetry.NewMeter()
+	seen, why, nodes, meter := openMeasured(o, log), openWaited(o, log), openNodesPast(o, log), telemetry.NewMeter()
 	curves, err := openReported(o, st, log)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		NodeGrace: o.NodeGrace, Reach: wayOf(where, taskSocket, o.Advertise), AsSubmitter: as != nil, Mail: mail.Server != "", Deliver: post.ring, Recorded: onward.Ring,
 		Failed: newFaults(filepath.Join(o.DataDir, "faults"), time.Now, log).keep,
 		Meter:  meter, TaskEnv: taskEnv,
-	}, Series: seen.Store, Waited: why.Ledger, SampleEvery: o.Monitor.SampleEvery, Former: where.former}, where.all, hands, time.Now)
+	}, Series: seen.Store, Waited: why.Ledger, NodePast: nodes.Ledger, SampleEvery: o.Monitor.SampleEvery, Former: where.former}, where.all, hands, time.Now)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, why.run, curves.run, tracing(tracer, ctl), operator, where.mirror(o, ctl, log), openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, why.run, nodes.run, curves.run, tracing(tracer, ctl), operator, where.mirror(o, ctl, log), openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear

@@ -20,6 +20,11 @@ func (c *Control) Foremost(ctx context.Context, n int) ([]core.WorkloadID, error
 	return Do(ctx, c, explanation.Foremost(n))
 }
 
+// Committed is the command of that name.
+func (c *Control) Committed(ctx context.Context, ids []core.WorkloadID) ([]*core.Workload, error) {
+	return Do(ctx, c, explanation.Committed(ids))
+}
+
 // Explain says why each of the ids waits; those that do not wait are absent.
 func (c *Control) Explain(ctx context.Context, ids []core.WorkloadID) (map[core.WorkloadID]explanation.Pending, error) {
 	out, err := Do(ctx, c, explanation.Explain(ids))
@@ -133,7 +138,7 @@ type forecasts struct {
 // answer of one of them has.
 func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]explanation.Pending) {
 	now := c.clock()
-	fill := func() (missing bool) {
+	fill := func(old bool) (missing bool) { // old: also what was told long ago
 		hold := max(estimate.WordHolds, forecastRests*c.forecasts.took())
 		for id, p := range all {
 			if p.Position == 0 {
@@ -141,20 +146,28 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]explanatio
 			}
 			span, ok := c.engine.Insight.Score.LastWord(id, now.Add(-hold).UnixMilli())
 			if !ok {
-				missing = true
-				span, _ = c.engine.Insight.Score.LastWord(id, 0)
+				if missing = true; old {
+					span, _ = c.engine.Insight.Score.LastWord(id, 0)
+				} else {
+					span = forecast.Span{}
+				}
 			}
 			p.EarliestStart, p.Start = span.Likely, span // 0: nobody can tell, or not yet
 			all[id] = p
 		}
 		return missing
 	}
-	if !fill() || !c.forecasts.begin() {
+	if !fill(true) || !c.forecasts.begin() {
 		return
 	}
 	s, err := Do(ctx, c, explanation.Forecast())
 	if err != nil {
 		c.forecasts.end(0)
+		return
+	}
+	if s.Many() { // what was told while there were fewer is good no more
+		c.forecasts.end(0)
+		fill(false)
 		return
 	}
 	ready := make(chan struct{})
@@ -166,7 +179,7 @@ func (c *Control) expect(ctx context.Context, all map[core.WorkloadID]explanatio
 	}()
 	select {
 	case <-ready:
-		fill()
+		fill(true)
 	case <-time.After(quick):
 	case <-ctx.Done():
 	}

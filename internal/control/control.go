@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/launch"
 	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/nodepast"
 	"github.com/musterhq/muster/internal/store"
 	"github.com/musterhq/muster/internal/timeseries"
 	"github.com/musterhq/muster/internal/waited"
@@ -77,6 +78,8 @@ type Options struct {
 	SampleEvery time.Duration
 	// Waited is told for what workloads wait; nil: one of its own, in memory.
 	Waited *waited.Ledger
+	// NodePast is told how well nodes are; nil: one of its own, in memory.
+	NodePast *nodepast.Ledger
 	// Former are the outputs of tasks whose backends are no more.
 	Former []backend.Output
 }

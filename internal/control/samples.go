@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine"
 	"github.com/musterhq/muster/internal/engine/report"
+	"github.com/musterhq/muster/internal/nodepast"
 	"github.com/musterhq/muster/internal/timeseries"
 	"github.com/musterhq/muster/internal/waited"
 )
@@ -67,6 +68,7 @@ type samples struct {
 	every  time.Duration
 	series *timeseries.Store
 	waited *waited.Ledger
+	nodes  *nodepast.Ledger
 	mu     sync.Mutex
 	// missing is what a backend says that it cannot look at, by backend.
 	missing map[string][]string
@@ -74,7 +76,7 @@ type samples struct {
 }
 
 func newSamples(d Options) *samples {
-	s := &samples{every: d.SampleEvery, series: d.Series, waited: d.Waited, missing: map[string][]string{}}
+	s := &samples{every: d.SampleEvery, series: d.Series, waited: d.Waited, nodes: d.NodePast, missing: map[string][]string{}}
 	if s.every <= 0 {
 		s.every = sampleEvery
 	}
@@ -84,11 +86,17 @@ func newSamples(d Options) *samples {
 	if s.waited == nil {
 		s.waited = waited.New("")
 	}
+	if s.nodes == nil {
+		s.nodes = nodepast.New("")
+	}
 	return s
 }
 
 // Waited is for how long workloads have waited, by what for.
 func (c *Control) Waited() *waited.Ledger { return c.samples.waited }
+
+// NodePast is how well nodes were in the last day.
+func (c *Control) NodePast() *nodepast.Ledger { return c.samples.nodes }
 
 // Series is what has been measured in the last day, see SeriesOfTask.
 func (c *Control) Series() *timeseries.Store { return c.samples.series }
@@ -188,6 +196,7 @@ func (c *Control) beat(ctx context.Context) {
 	for {
 		if n, err := Do(ctx, c, report.TakeCensus()); err == nil {
 			c.samples.count(n)
+			c.samples.nodes.Look(n.At, spanMost*c.samples.every, healthOf(n.Nodes))
 			if !last.IsZero() {
 				span := min(max(n.At.Sub(last), 0), spanMost*c.samples.every) // this process may have stood still
 				if m, counts := c.engine.D.Meter.(report.Counter); counts {
@@ -205,6 +214,22 @@ func (c *Control) beat(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// healthOf is how well nodes are.
+func healthOf(nodes []report.NodeState) map[string]nodepast.Health {
+	out := make(map[string]nodepast.Health, len(nodes))
+	for i := range nodes {
+		n := &nodes[i]
+		h := nodepast.Health{NotReady: !n.Ready, CutOff: n.CutOff, Cordoned: n.Cordon, Draining: n.Drain}
+		for _, d := range n.Devices {
+			if !d.Healthy {
+				h.Broken = append(h.Broken, d.ID)
+			}
+		}
+		out[string(n.ID)] = h
+	}
+	return out
 }
 
 // count keeps a census, and says what its devices do.

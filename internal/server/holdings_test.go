@@ -143,3 +143,41 @@ func TestHoldingsHaveACourse(t *testing.T) {
 	}
 	w.refused("GET", "/v1/holdings/course?from=2999-01-01T00:00:00Z", "", 422, "invalid")
 }
+
+// How well nodes were is told beside who held what, as far as somebody looked.
+func TestHoldingsTellHowNodesWere(t *testing.T) {
+	t.Parallel()
+	w := newHall(t)
+	course := func(fits func(h api.HoldingsCourse, n0 []api.HealthSpan) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+			var h api.HoldingsCourse
+			w.call("GET", "/v1/holdings/course", "", &h)
+			var n0 []api.HealthSpan
+			for _, n := range h.Nodes {
+				if n.Name == "n0" {
+					n0 = n.Health
+				} else if len(n.Health) > 0 {
+					t.Errorf("nothing was wrong with %s: %+v", n.Name, n.Health)
+				}
+			}
+			if fits(h, n0) {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%+v, looked %+v", n0, h.Looked)
+			}
+		}
+	}
+	before := time.Now().UnixMilli()
+	course(func(h api.HoldingsCourse, n0 []api.HealthSpan) bool { return len(h.Looked) > 0 && len(n0) == 0 })
+	w.call("POST", "/v1/nodes/n0/cordon", `{"note":"fan"}`, nil)
+	course(func(h api.HoldingsCourse, n0 []api.HealthSpan) bool {
+		return len(n0) == 1 && n0[0].Cordoned && !n0[0].NotReady && n0[0].To == 0 && n0[0].From >= before
+	})
+	w.call("POST", "/v1/nodes/n0/uncordon", `{}`, nil)
+	course(func(h api.HoldingsCourse, n0 []api.HealthSpan) bool {
+		last := h.Looked[len(h.Looked)-1]
+		return len(n0) == 1 && n0[0].To > n0[0].From && last.To >= n0[0].To && last.From <= n0[0].From
+	})
+}

@@ -20,11 +20,14 @@ type follower struct {
 	sc *bufio.Scanner
 }
 
-func (w *world) follow(last string) *follower {
+func (w *world) follow(last string) *follower { return w.followAs("", last) }
+
+// followAs follows with a query.
+func (w *world) followAs(query, last string) *follower {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	w.t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, "GET", "http://muster/v1/stream", nil)
+	req, err := http.NewRequestWithContext(ctx, "GET", "http://muster/v1/stream"+query, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -98,6 +101,42 @@ func TestAStreamTellsWhatChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		return s.Phases["Queued"] == 1 && len(s.Waits) == 1 && s.Waits[0].Position == 1 && s.Waits[0].Message != "" && s.Cluster.Nodes[0].GPU.Used == 2000
+	})
+}
+
+// A page is told what of an overview has become another: who waits first, then the
+// cluster, and of that no more nodes than have changed.
+func TestAStreamTellsOfOverviewsWhatHasChanged(t *testing.T) {
+	w := newWorld(t)
+	f := w.followAs("?changes=true", "")
+	next := func(fits func(c api.OverviewChange) bool) {
+		t.Helper()
+		f.next("overview", func(data string) bool {
+			var c api.OverviewChange
+			if err := json.Unmarshal([]byte(data), &c); err != nil {
+				t.Fatal(err)
+			}
+			return fits(c)
+		})
+	}
+	first := true
+	next(func(c api.OverviewChange) bool {
+		if first && (c.Waits == nil || c.Cluster != nil) {
+			t.Errorf("the first part is %+v", c)
+		}
+		first = false
+		return c.Cluster != nil && len(c.Cluster.Nodes) == 1
+	})
+	w.submit(`{"name":"a","command":["fake","run=forever"],"resources":{"gpu":2}}`)
+	next(func(c api.OverviewChange) bool {
+		return c.Cluster != nil && len(c.Cluster.Nodes) == 1 && c.Cluster.Nodes[0].GPU.Used == 2000
+	})
+	w.submit(`{"name":"b","command":["fake","run=forever"],"resources":{"gpu":2}}`)
+	next(func(c api.OverviewChange) bool {
+		if c.Cluster != nil && len(c.Cluster.Nodes) > 0 {
+			t.Errorf("a node is told that nothing happened to: %+v", c.Cluster.Nodes)
+		}
+		return c.Phases["Queued"] == 1 && c.Waits != nil && len(*c.Waits) == 1
 	})
 }
 

@@ -255,5 +255,6 @@ func (s *Server) schemas() {
 	*all.Map()["Time"] = huma.Schema{Type: huma.TypeString, Format: "date-time", Description: "RFC 3339, in UTC, with microseconds"}
 	all.Schema(reflect.TypeFor[api.Greeting](), true, "Greeting")
 	all.Schema(reflect.TypeFor[api.Overview](), true, "Overview")
+	all.Schema(reflect.TypeFor[api.OverviewChange](), true, "OverviewChange")
 	all.Schema(reflect.TypeFor[api.LogPage](), true, "LogPage")
 }

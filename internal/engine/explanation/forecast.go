@@ -10,20 +10,30 @@ import (
 	"github.com/musterhq/muster/internal/engine/planner"
 )
 
-// Forecast asks when all that wait start.
+// Forecast asks when all that wait start. Where there are too many to tell it costs
+// next to nothing: a copy of them would hold up whoever else wants the engine.
 func Forecast() draft.Command[*Study] {
 	return func(tx *draft.Tx) (*Study, error) {
 		s := &Study{now: tx.Now, w: &core.Workload{}, in: tx.State.Insight}
 		planner.Sync(tx)
+		if s.many = forecast.TooMany(len(tx.State.Sched.Jobs)); s.many {
+			return s, nil
+		}
 		planner.Ends(tx)
 		s.copyOf(tx)
 		return s, nil
 	}
 }
 
+// Many reports whether there are too many to tell when they start.
+func (s *Study) Many() bool { return s.many }
+
 // Foresee works a forecast out. It changes nothing but what has been told. Where
 // the scheduler fails at it nothing is told.
 func (s *Study) Foresee() {
+	if s.many {
+		return
+	}
 	f := s.copy.Safely("", func() {
 		spans, _ := s.spans()
 		s.foresee(spans)
@@ -37,6 +47,9 @@ func (s *Study) Foresee() {
 // tells of a start has it from here. What is told is remembered, to be told again
 // and to be compared with what comes; not so for what is not submitted.
 func (s *Study) foresee(spans map[core.WorkloadID]forecast.Span) map[core.WorkloadID]forecast.Span {
+	if s.many {
+		return nil
+	}
 	now := s.now.UnixMilli()
 	out := forecast.OfAll(s.copy, s.draws(now, spans))
 	for id, j := range s.jobs {
@@ -74,6 +87,9 @@ func (s *Study) agree(f *forecast.Forecast, all map[core.WorkloadID]forecast.Spa
 // everything takes as long as is likely and nobody comes. It tells of the jobs of the
 // scheduler alone. Where the scheduler fails nothing is told.
 func (s *Study) Course(until time.Time) forecast.Course {
+	if s.many {
+		return forecast.Course{Simple: true}
+	}
 	var out forecast.Course
 	f := s.copy.Safely("", func() {
 		spans, _ := s.spans()

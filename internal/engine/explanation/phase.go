@@ -74,6 +74,20 @@ func Foremost(n int) draft.Command[[]core.WorkloadID] {
 	}
 }
 
+// Committed are those of the ids that live, as they are committed: never changed, so
+// that anybody may read them.
+func Committed(ids []core.WorkloadID) draft.Command[[]*core.Workload] {
+	return func(tx *draft.Tx) ([]*core.Workload, error) {
+		out := make([]*core.Workload, 0, len(ids))
+		for _, id := range ids {
+			if en := tx.State.Live[id]; en != nil && en.W != nil {
+				out = append(out, en.W)
+			}
+		}
+		return out, nil
+	}
+}
+
 // named puts names into reasons that are about other workloads.
 func named(tx *draft.Tx, ex schedule.Explanation) schedule.Explanation {
 	for i := range ex.Reasons {

@@ -59,6 +59,7 @@ type Study struct {
 	w           *core.Workload
 	pending     *Pending    // known without the scheduler
 	copy        *state.Copy // nil: the scheduler has no say
+	many        bool        // too many to tell when they start, see forecast.TooMany
 	dry         bool
 	warnings    []string // of a dry run
 	job         schedule.Job
@@ -143,6 +144,7 @@ func study(tx *draft.Tx, s *Study, tasks map[int]*core.Task, job schedule.Job) {
 // copyOf copies the scheduler's state and whose it is.
 func (s *Study) copyOf(tx *draft.Tx) {
 	s.copy, s.failed = tx.State.Sched.Copy(tx.Now.UnixMilli(), tx.State.Work), tx.State.Failed
+	s.many = forecast.TooMany(len(s.copy.Jobs))
 	s.live = make(map[core.WorkloadID]*core.Workload, len(s.copy.Jobs)+1)
 	s.jobs = make(map[core.WorkloadID]*schedule.Job, len(s.copy.Jobs))
 	for i := range s.copy.Jobs {
@@ -238,7 +240,7 @@ func (s *Study) foretell(y *Why) {
 	spans, b := s.spans()
 	y.Learnt, y.Limits, y.Unknown = b.Learnt, b.Limits, b.Unknown
 	y.Forecast = forecast.Of(s.copy, id, spans)
-	if y.Running > 0 {
+	if y.Running > 0 && !s.many {
 		forecast.Refine(s.copy, &y.Forecast, id, s.draws(now, spans))
 	} else {
 		s.agree(&y.Forecast, s.foresee(spans))
@@ -268,6 +270,9 @@ func (s *Study) spans() (map[core.WorkloadID]forecast.Span, estimate.Basis) {
 	spans, b := make(map[core.WorkloadID]forecast.Span, len(s.copy.Jobs)), estimate.Basis{}
 	for i := range s.copy.Jobs {
 		j := &s.copy.Jobs[i]
+		if s.many && len(j.Held) == 0 {
+			continue // how long it will run tells nothing where no start is told
+		}
 		if w := s.live[j.ID]; w != nil {
 			spans[j.ID] = s.in.Span(w, j, s.now.UnixMilli(), &b)
 		}

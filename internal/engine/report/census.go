@@ -101,7 +101,6 @@ func TakeCensus() draft.Command[*Census] {
 		})
 		slices.SortStableFunc(n.Holdings, func(a, b Holding) int { return cmp.Compare(a.Workload, b.Workload) })
 		n.Nodes = nodeStates(tx)
-		slices.SortFunc(waits, func(a, b *core.Workload) int { return cmp.Compare(a.Seq, b.Seq) })
 		err := unadmitted(tx, n, waits)
 		return n, err
 	}
@@ -133,19 +132,41 @@ type Counter interface {
 	Counted(n *Census, span time.Duration)
 }
 
+// candidate is one that may be asked why it waits.
+type candidate struct {
+	id  core.WorkloadID
+	at  time.Time // when it was asked; zero: never
+	seq int64
+}
+
+// among puts one among those whose answers are oldest, the oldest first, of which there
+// are at most askedAtOnce.
+func among(oldest []candidate, c candidate) []candidate {
+	before := func(a, b candidate) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.seq, b.seq)) }
+	if n := len(oldest); n == askedAtOnce && before(oldest[n-1], c) < 0 {
+		return oldest
+	}
+	at, _ := slices.BinarySearchFunc(oldest, c, before)
+	oldest = slices.Insert(oldest, at, c)
+	return oldest[:min(len(oldest), askedAtOnce)]
+}
+
 // unadmitted counts why workloads wait. Each time those are asked whose answer is
 // oldest: to ask all would hold up everybody else.
 func unadmitted(tx *draft.Tx, n *Census, waits []*core.Workload) error {
-	known := make(map[core.WorkloadID]draft.Asked, len(waits))
-	ids := make([]core.WorkloadID, len(waits))
-	for i, w := range waits {
-		ids[i], known[w.ID] = w.ID, draft.Asked{Reason: NotAsked}
-		if a, ok := tx.State.Waits[w.ID]; ok {
+	known := map[core.WorkloadID]draft.Asked{} // of those that were ever asked: of very many next to nothing
+	oldest := make([]candidate, 0, askedAtOnce+1)
+	for _, w := range waits {
+		a, asked := tx.State.Waits[w.ID]
+		if asked {
 			known[w.ID] = a
 		}
+		oldest = among(oldest, candidate{w.ID, a.At, w.Seq})
 	}
-	slices.SortStableFunc(ids, func(a, b core.WorkloadID) int { return known[a].At.Compare(known[b].At) })
-	ids = ids[:min(len(ids), askedAtOnce)]
+	ids := make([]core.WorkloadID, len(oldest))
+	for i := range oldest {
+		ids[i] = oldest[i].id
+	}
 	why, err := explanation.Explain(ids)(tx)
 	if err != nil {
 		return err
@@ -160,7 +181,11 @@ func unadmitted(tx *draft.Tx, n *Census, waits []*core.Workload) error {
 	tx.State.Waits = known
 	counts := map[Unadmitted]int{}
 	for _, w := range waits {
-		counts[Unadmitted{Project: w.Project, User: w.User, Reason: known[w.ID].Reason}]++
+		reason := NotAsked
+		if a, asked := known[w.ID]; asked {
+			reason = a.Reason
+		}
+		counts[Unadmitted{Project: w.Project, User: w.User, Reason: reason}]++
 	}
 	for k, c := range counts {
 		k.Count = c

@@ -55,6 +55,11 @@ func Cluster() draft.Command[*ClusterState] {
 	}
 }
 
+// Nodes reads the nodes and their use alone, which costs nothing by what waits.
+func Nodes() draft.Command[[]NodeState] {
+	return func(tx *draft.Tx) ([]NodeState, error) { return nodeStates(tx), nil }
+}
+
 // nodeStates are the nodes with what is held of them, by name.
 func nodeStates(tx *draft.Tx) []NodeState {
 	var all []NodeState

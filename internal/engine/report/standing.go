@@ -50,7 +50,7 @@ func Standings() draft.Command[[]Standing] {
 
 // standings are those of the draft, without fair shares.
 func standings(tx *draft.Tx) []Standing {
-	b := standingRows{tx: tx, rows: map[standingKey]*Standing{}}
+	b := standingRows{tx: tx, rows: map[standingKey]*Standing{}, queues: map[core.ProjectID][]*Standing{}}
 	pools := tx.PoolNames()
 	for p := range tx.EachProject() {
 		for pool := range p.Pools {
@@ -64,11 +64,15 @@ func standings(tx *draft.Tx) []Standing {
 			}
 		}
 	}
-	for id := range tx.Workloads() {
-		w, tasks, ok := tx.View(id)
-		if ok {
-			b.count(w, tasks)
+	// In no order: exact makes sums of it that do not depend on one, and to sort very
+	// many costs more than to count them.
+	for id, en := range tx.State.Live {
+		if _, drafted := tx.Drafts[id]; !drafted {
+			b.count(en.W, en.Tasks)
 		}
+	}
+	for _, d := range tx.Drafts {
+		b.count(d.W, d.Tasks)
 	}
 	seen := map[core.ProjectID]bool{}
 	for k := range b.rows {
@@ -123,6 +127,8 @@ type standingKey struct {
 type standingRows struct {
 	tx   *draft.Tx
 	rows map[standingKey]*Standing
+	// queues are the rows of those that wait in a project: its own, and of all above it.
+	queues map[core.ProjectID][]*Standing
 }
 
 func (b *standingRows) row(p core.Project, pool string) *Standing {
@@ -149,9 +155,8 @@ func (b *standingRows) count(w *core.Workload, tasks map[int]*core.Task) {
 	if !waits && !w.Phase.Held() {
 		return
 	}
-	path := b.tx.Tree().Path(w.Project)
 	if m := workload.EarmarkOf(w); m != nil {
-		for _, p := range path {
+		for _, p := range b.tx.Tree().Path(w.Project) {
 			s := b.row(p, m.Pool)
 			for _, r := range core.Resources() {
 				s.Reserved[r] += m.Of(r)
@@ -160,13 +165,14 @@ func (b *standingRows) count(w *core.Workload, tasks map[int]*core.Task) {
 		return
 	}
 	if waits {
-		for _, p := range path {
-			s := b.row(p, b.firstPool(w.Project))
+		gpus := w.Spec.TotalGPUs()
+		for _, s := range b.queue(w.Project) {
 			s.Queued++
-			s.QueuedGPUs += w.Spec.TotalGPUs()
+			s.QueuedGPUs += gpus
 		}
 		return
 	}
+	path := b.tx.Tree().Path(w.Project)
 	for pool, used := range HeldBy(b.tx, w, tasks) {
 		for _, p := range path {
 			s := b.row(p, pool)
@@ -178,6 +184,18 @@ func (b *standingRows) count(w *core.Workload, tasks map[int]*core.Task) {
 			}
 		}
 	}
+}
+
+// queue is where those count that wait in a project.
+func (b *standingRows) queue(id core.ProjectID) []*Standing {
+	rows, known := b.queues[id]
+	if !known {
+		for _, p := range b.tx.Tree().Path(id) {
+			rows = append(rows, b.row(p, b.firstPool(id)))
+		}
+		b.queues[id] = rows
+	}
+	return rows
 }
 
 // HeldBy is what the tasks of w hold, by pool, in the units of quotas.

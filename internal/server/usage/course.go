@@ -3,6 +3,7 @@ package usage
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/schedule/forecast"
+	"github.com/musterhq/muster/internal/nodepast"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/store"
@@ -36,7 +38,7 @@ type courseOutput struct{ Body api.HoldingsCourse }
 func (s *routes) courseRoute() {
 	huma.Register(s.api, huma.Operation{
 		OperationID: "holdings-course", Method: http.MethodGet, Path: "/v1/holdings/course", Tags: []string{"cluster"},
-		Summary:     "Who held each GPU in the last day, and who is likely to in the next",
+		Summary:     "Who held each GPU in the last day, who is likely to in the next, and how well nodes were",
 		Description: "What is to come is one course of things: everything takes as long as is likely, and nobody comes. At most 50,000 spans are told; of more, the latest.",
 	}, s.course)
 }
@@ -69,6 +71,7 @@ func (s *routes) course(ctx context.Context, in *courseInput) (*courseOutput, er
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
+	c.health(s.Control.NodePast().Between(from, minTime(now, to)))
 	return &courseOutput{c.answer()}, nil
 }
 
@@ -86,6 +89,19 @@ type course struct {
 	body  api.HoldingsCourse
 	place map[core.WorkloadID]int // of workloads in the body
 	spans []placedSpan
+	past  map[core.NodeID][]api.HealthSpan
+}
+
+// health adds how well nodes were.
+func (c *course) health(looked []nodepast.Stretch, spans []nodepast.Span) {
+	c.body.Looked, c.past = []api.Stretch{}, map[core.NodeID][]api.HealthSpan{}
+	for _, l := range looked {
+		c.body.Looked = append(c.body.Looked, api.Stretch(l))
+	}
+	for _, s := range spans {
+		id := core.NodeID(s.Node)
+		c.past[id] = append(c.past[id], api.HealthSpan{From: s.From, To: s.To, NotReady: s.NotReady, CutOff: s.CutOff, Cordoned: s.Cordoned, Draining: s.Draining, Broken: s.Broken})
+	}
 }
 
 type placedSpan struct {
@@ -175,7 +191,8 @@ func (c *course) answer() api.HoldingsCourse {
 	})
 	for i, x := range c.spans {
 		if i == 0 || c.spans[i-1].node != x.node {
-			out.Nodes = append(out.Nodes, api.NodeCourse{Name: string(x.node)})
+			out.Nodes = append(out.Nodes, api.NodeCourse{Name: string(x.node), Health: c.past[x.node]})
+			delete(c.past, x.node)
 		}
 		n := &out.Nodes[len(out.Nodes)-1]
 		if len(n.Devices) == 0 || n.Devices[len(n.Devices)-1].ID != x.device {
@@ -183,6 +200,9 @@ func (c *course) answer() api.HoldingsCourse {
 		}
 		d := &n.Devices[len(n.Devices)-1]
 		d.Spans = append(d.Spans, x.SpanOfUse)
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.past)) { // of those on which nothing was held
+		out.Nodes = append(out.Nodes, api.NodeCourse{Name: string(id), Devices: []api.DeviceCourse{}, Health: c.past[id]})
 	}
 	return out
 }

@@ -30,11 +30,11 @@ func (s *routes) holdingsRoute() {
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		st, err := control.Do(ctx, s.Control, report.Cluster())
+		nodes, err := control.Do(ctx, s.Control, report.Nodes())
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
-		out := &holdingsOutput{Body: s.holdings(held, st.Nodes)}
+		out := &holdingsOutput{Body: s.holdings(held, nodes)}
 		for i, x := range held.Holders {
 			if !access.Sees(ctx, x.Workload) { // what it holds stays
 				h := &out.Body.Workloads[i]

@@ -25,7 +25,6 @@ import (
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/wire"
-	"github.com/musterhq/muster/internal/store"
 )
 
 const (
@@ -54,6 +53,9 @@ func (s *routes) overviewRoutes() {
 type streamInput struct {
 	After  string `query:"after" doc:"Begin after this revision; without it, with what comes from now on"`
 	LastID string `header:"Last-Event-ID"`
+	// Changes is for a page: of a large cluster an overview is megabytes, and what of it
+	// becomes another next to nothing.
+	Changes bool `query:"changes" doc:"An 'overview' tells what has become another since the one before (an OverviewChange), the first all, in two parts"`
 }
 
 func (s *routes) stream(ctx context.Context, in *streamInput) (*huma.StreamResponse, error) {
@@ -62,7 +64,7 @@ func (s *routes) stream(ctx context.Context, in *streamInput) (*huma.StreamRespo
 		from = in.LastID
 	}
 	sub := s.Control.Subscribe() // first, so that nothing falls between
-	pg := &pageStream{s: s, sub: sub}
+	pg := &pageStream{s: s, sub: sub, changes: in.Changes}
 	if err := pg.begin(ctx, from); err != nil {
 		sub.Close()
 		return nil, problem.Of(s.Log, err)
@@ -89,6 +91,8 @@ type pageStream struct {
 	missed   []*core.Workload
 	rev      core.Revision // up to which everything was sent
 	overview int64         // that was sent last
+	changes  bool          // of overviews what has changed is sent
+	sent     *compared     // what was sent last of them; nil: nothing
 }
 
 // begin finds what was missed since a revision.
@@ -154,6 +158,10 @@ func (p *pageStream) run(ctx context.Context) error {
 			if err := p.send("beat", 0, struct{}{}); err != nil {
 				return err
 			}
+		case <-s.overviews.reasons():
+			if err := p.look(ctx); err != nil {
+				return err
+			}
 		case <-look.C:
 			if err := p.look(ctx); err != nil {
 				return err
@@ -162,7 +170,7 @@ func (p *pageStream) run(ctx context.Context) error {
 			if !ok {
 				return errors.New("the browser is too slow; it may resume")
 			}
-			if err := p.changes(ctx, changes); err != nil {
+			if err := p.rows(ctx, changes); err != nil {
 				return err
 			}
 		}
@@ -189,8 +197,8 @@ func (p *pageStream) catchUp(ctx context.Context) error {
 	return p.send("rows", p.rev, rows)
 }
 
-// changes collects for a moment and sends each workload once, as it is then.
-func (p *pageStream) changes(ctx context.Context, first []draft.Change) error {
+// rows collects for a moment and sends each workload once, as it is then.
+func (p *pageStream) rows(ctx context.Context, first []draft.Change) error {
 	sight := access.SightOf(ctx)
 	last := map[core.WorkloadID]int{}
 	var rows []api.Row
@@ -236,46 +244,55 @@ func (p *pageStream) changes(ctx context.Context, first []draft.Change) error {
 
 // look sends the overview if it is another than the one sent last.
 func (p *pageStream) look(ctx context.Context) error {
-	number, text := p.s.overviews.latest(ctx, p.s)
+	number, now := p.s.overviews.latest(ctx, p.s)
 	if number == p.overview {
 		return nil
 	}
 	p.overview = number
-	if !access.SeesAll(ctx) {
+	all := access.SeesAll(ctx)
+	o := now.of
+	if !all {
 		var err error
-		if text, err = p.s.curtailed(ctx, text); err != nil {
+		if o, err = p.s.curtailed(ctx, o); err != nil {
 			return err
 		}
 	}
-	return p.write("overview", 0, text)
+	if !p.changes {
+		return p.send("overview", 0, o)
+	}
+	for _, c := range now.since(p.sent, o, all) {
+		if err := p.send("overview", 0, c); err != nil {
+			return err
+		}
+	}
+	p.sent = now
+	return nil
 }
 
 // curtailed is an overview without what who asks may not see: of workloads, projects
 // and departments; numbers stay.
-func (s *routes) curtailed(ctx context.Context, text []byte) ([]byte, error) {
-	var o api.Overview
-	if len(text) == 0 {
-		return text, nil
+func (s *routes) curtailed(ctx context.Context, of *api.Overview) (*api.Overview, error) {
+	ids := make([]core.WorkloadID, len(of.Waits))
+	for i, x := range of.Waits {
+		ids[i] = core.WorkloadID(x.ID)
 	}
-	if err := json.Unmarshal(text, &o); err != nil {
+	ws, err := s.Control.Committed(ctx, ids)
+	if err != nil {
 		return nil, err
 	}
+	seen := map[string]bool{}
+	for _, w := range ws {
+		seen[string(w.ID)] = access.Sees(ctx, w)
+	}
+	o := *of
 	o.Cluster.Projects = s.ReadableProjects(ctx, o.Cluster.Projects)
-	waits := o.Waits[:0]
-	for _, x := range o.Waits {
-		w, err := s.Store.Workload(ctx, core.WorkloadID(x.ID))
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if access.Sees(ctx, w) {
-			waits = append(waits, x)
+	o.Waits = make([]api.Wait, 0, len(of.Waits))
+	for _, x := range of.Waits {
+		if seen[x.ID] {
+			o.Waits = append(o.Waits, x)
 		}
 	}
-	o.Waits = waits
-	return json.Marshal(o)
+	return &o, nil
 }
 
 func (p *pageStream) send(event string, rev core.Revision, v any) error {
@@ -302,7 +319,7 @@ func (p *pageStream) write(event string, rev core.Revision, text []byte) error {
 type overviews struct {
 	mu     sync.Mutex
 	number int64
-	text   []byte
+	made   *compared
 	next   time.Time // when it may be looked at again
 	old    bool      // something was committed since
 	begun  time.Time
@@ -312,6 +329,8 @@ type overviews struct {
 	behind bool             // something was committed since they were
 	asking bool             // they are asked at present
 	fresh  bool             // they have come since the overview was made
+	came   chan struct{}    // closed when they come; nil: nobody waits for that
+	took   time.Duration    // to ask them the last time
 	clock  func() time.Time // nil: the machine's
 }
 
@@ -326,6 +345,16 @@ func (c *overviews) now() time.Time {
 		return c.clock()
 	}
 	return time.Now()
+}
+
+// reasons is closed once it is known anew why workloads wait, and that was late.
+func (c *overviews) reasons() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.came == nil {
+		c.came = make(chan struct{})
+	}
+	return c.came
 }
 
 // stale says that something has changed.
@@ -352,13 +381,13 @@ const (
 
 // latest is the overview and its number, which another overview never has. It is made
 // anew only when that is due, so that many browsers cost no more than one.
-func (c *overviews) latest(ctx context.Context, s teller) (int64, []byte) {
+func (c *overviews) latest(ctx context.Context, s teller) (int64, *compared) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
 	owed := c.fresh || (c.behind || c.old) && !c.asking && !now.Before(c.due)
-	if now.Before(c.next) || !c.old && !owed && now.Sub(c.begun) < overviewAtLeast {
-		return c.number, c.text
+	if now.Before(c.next) && !c.fresh || !c.old && !owed && now.Sub(c.begun) < overviewAtLeast {
+		return c.number, c.made
 	}
 	c.behind = c.behind || c.old
 	c.begun, c.old, c.fresh = now, false, false
@@ -366,25 +395,25 @@ func (c *overviews) latest(ctx context.Context, s teller) (int64, []byte) {
 	c.next = c.pause(now)
 	if err != nil {
 		c.old = true
-		return c.number, c.text
+		return c.number, c.made
 	}
 	if (c.behind || now.Sub(c.asked) > waitsFor) && !c.asking && !now.Before(c.due) {
 		c.ask(context.WithoutCancel(ctx), s, now)
 	}
 	sc.Waits = c.waits
 	sc.Cluster.At = api.Time{} // an overview is another only if more than its time is
-	same, err := json.Marshal(sc)
-	if err != nil || bytes.Equal(same, c.text) {
-		return c.number, c.text
+	next, err := compare(sc)
+	if err != nil || next.same(c.made) {
+		return c.number, c.made
 	}
 	c.number++
-	c.text = same
-	return c.number, c.text
+	c.made = next
+	return c.number, c.made
 }
 
 // ask finds out why workloads wait. Why very many wait takes long to say: how many there
-// are, and what becomes of them, is not late for that, and the reasons come with the next
-// overview.
+// are, and what becomes of them, is not late for that, and the reasons come with an
+// overview of their own. What took too long the last time is hardly waited for.
 func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
 	c.asking, c.behind = true, false
 	begun, done := c.now(), make(chan func(), 1)
@@ -393,6 +422,7 @@ func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
 		defer cancel()
 		all, err := s.waits(ctx)
 		done <- func() {
+			c.took = c.now().Sub(begun)
 			if c.asked, c.due, c.asking = now, c.pause(begun), false; err != nil {
 				c.behind = true
 				return
@@ -400,7 +430,11 @@ func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
 			c.waits = all
 		}
 	}()
-	patience := time.NewTimer(waitsPatience)
+	patient := waitsPatience
+	if c.took > waitsPatience {
+		patient /= 15
+	}
+	patience := time.NewTimer(patient)
 	defer patience.Stop()
 	select {
 	case take := <-done:
@@ -412,6 +446,10 @@ func (c *overviews) ask(ctx context.Context, s teller, now time.Time) {
 			defer c.mu.Unlock()
 			take()
 			c.fresh = true
+			if c.came != nil {
+				close(c.came)
+				c.came = nil
+			}
 		}()
 	}
 }

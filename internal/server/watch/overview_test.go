@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"testing"
 	"time"
@@ -37,13 +36,9 @@ func (s *slow) waits(context.Context) ([]api.Wait, error) {
 func TestCountsAreNotLateForReasons(t *testing.T) {
 	s := &slow{now: time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC), waiting: 7}
 	c := &overviews{clock: func() time.Time { return s.now }}
-	told := func() (o api.Overview) {
-		t.Helper()
-		_, text := c.latest(t.Context(), s)
-		if err := json.Unmarshal(text, &o); err != nil {
-			t.Fatal(err)
-		}
-		return o
+	told := func() api.Overview {
+		_, now := c.latest(t.Context(), s)
+		return *now.of
 	}
 	c.stale()
 	if o := told(); o.Phases["Queued"] != 7 || o.Waits[0].Position != 7 {
@@ -87,19 +82,27 @@ func TestReasonsHoldNothingUp(t *testing.T) {
 		defer mu.Unlock()
 		return now
 	}}
-	told := func() (o api.Overview) {
-		t.Helper()
-		_, text := c.latest(t.Context(), s)
-		if err := json.Unmarshal(text, &o); err != nil {
-			t.Fatal(err)
-		}
-		return o
+	told := func() api.Overview {
+		_, now := c.latest(t.Context(), s)
+		return *now.of
 	}
 	c.stale()
 	if o := told(); o.Phases["Queued"] != 7 || len(o.Waits) != 0 {
 		t.Fatalf("while it is asked: %+v", o)
 	}
+	if c.made.of.Phases["Queued"] != 7 {
+		t.Errorf("%+v was told", c.made.of)
+	}
+	came := c.reasons()
 	close(s.holds)
+	select {
+	case <-came: // without a look at the clock: a second is long to who looks at a queue
+	case <-time.After(time.Minute):
+		t.Fatal("nobody says that the reasons have come")
+	}
+	if o := told(); len(o.Waits) == 0 {
+		t.Error("they have come, and are told later")
+	}
 	for deadline := time.Now().Add(time.Minute); len(told().Waits) == 0; time.Sleep(time.Millisecond) {
 		if later(time.Second); time.Now().After(deadline) {
 			t.Fatal("reasons do not come")

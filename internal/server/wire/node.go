@@ -27,6 +27,12 @@ func Node(n report.NodeState) api.Node {
 			out.Extended[name] = api.Amount{Total: int64(total), Used: int64(n.Others.Extra[name] + n.Counted[name])}
 		}
 	}
+	for profile, total := range n.MIG {
+		if out.MIG == nil {
+			out.MIG = map[string]api.Amount{}
+		}
+		out.MIG[profile] = api.Amount{Total: int64(total), Used: int64(min(total, n.Others.MIG[profile]+n.Counted[profile]))}
+	}
 	for _, d := range n.Devices {
 		used := n.Milli[d.ID]
 		out.GPU.Total += 1000

@@ -2,7 +2,6 @@ package workloads
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,7 +11,6 @@ import (
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
 	"github.com/musterhq/muster/internal/server/wire"
-	"github.com/musterhq/muster/internal/store"
 )
 
 type rowsOutput struct{ Body api.RowList }
@@ -61,19 +59,12 @@ type rowsInput struct {
 
 // explained are the workloads that the present overview explains.
 func (s *routes) explained(ctx context.Context) ([]*core.Workload, error) {
-	ids, err := s.Waiting(ctx)
+	all, err := s.WaitingNow(ctx)
 	if err != nil {
 		return nil, problem.Of(s.Log, err)
 	}
-	out := make([]*core.Workload, 0, len(ids))
-	for _, id := range ids {
-		w, err := s.Store.Workload(ctx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, problem.Of(s.Log, err)
-		}
+	out := all[:0]
+	for _, w := range all {
 		if access.Sees(ctx, w) {
 			out = append(out, w)
 		}

@@ -31,7 +31,7 @@ var pure = []string{"bytes", "cmp", "compress/gzip", "container/heap", "encoding
 var sealing = append([]string{"crypto/aes", "crypto/cipher", "crypto/hmac", "crypto/rand", "crypto/sha256", "encoding/binary", "encoding/hex", "encoding/pem", "io/fs", "os", "path", "path/filepath", "syscall"}, pure...)
 
 // groupsOfRoutes is what every group of the server's routes may use.
-var groupsOfRoutes = []string{"internal/server/access", "internal/server/problem", "internal/server/reader", "internal/server/request", "internal/server/wire", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/reported", "internal/sharelink", "api"}
+var groupsOfRoutes = []string{"internal/server/access", "internal/server/problem", "internal/server/reader", "internal/server/request", "internal/server/wire", "internal/control", "internal/engine", "internal/convert", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/reported", "internal/nodepast", "internal/sharelink", "api"}
 
 // rules are looked up by the longest prefix.
 var rules = []rule{
@@ -105,8 +105,9 @@ var rules = []rule{
 	{pkg: "internal/engine/checking", may: []string{"internal/engine/draft", "internal/core"}, why: "what checks hold is read off a draft; what follows is drawn above"},
 	{pkg: "internal/engine/consequence", may: []string{"internal/engine/accounts", "internal/engine/checking", "internal/engine/draft", "internal/engine/workload", "internal/engine/planner", "internal/core", "internal/backend", "internal/store"}, why: "consequences know drafts, and no use case"},
 	{pkg: "internal/engine", may: []string{"internal/engine", "internal/core", "internal/store", "internal/backend"}, why: "the engine decides from values that it is given, and acts through contracts"},
+	{pkg: "internal/nodepast", may: []string{"internal/wholefile"}, why: "how well nodes were is told, and not asked"},
 	{pkg: "internal/waited", may: []string{"internal/wholefile"}, why: "sums of hours know not who counts them"},
-	{pkg: "internal/control", may: []string{"internal/control", "internal/engine", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/waited"}, why: "control is the engine in real time: loops, clocks and queues; main gives it implementations"},
+	{pkg: "internal/control", may: []string{"internal/control", "internal/engine", "internal/core", "internal/store", "internal/backend", "internal/timeseries", "internal/waited", "internal/nodepast"}, why: "control is the engine in real time: loops, clocks and queues; main gives it implementations"},
 	{pkg: "internal/operations", may: []string{"internal/operations", "internal/control", "internal/engine", "internal/core", "internal/notify", "internal/oci", "internal/store"}, why: "operations do what control asks for; they know no backends and no API"},
 	{pkg: "internal/notify", may: []string{"internal/notify", "internal/core", "internal/wholefile"}, why: "what sends knows an outbox, and neither what fills it nor the API"},
 	{pkg: "internal/serviceproxy", may: []string{"internal/serviceproxy", "internal/control", "internal/engine", "internal/core", "internal/backend", "internal/store", "internal/timeseries"}, why: "a service carries requests; what follows from them control decides"},

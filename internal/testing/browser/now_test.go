@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"path/filepath"
 	"testing"
 )
 
@@ -94,6 +95,19 @@ func TestAnArrayInTheList(t *testing.T) {
 	g.shows("Restart sweep?")
 	g.clickText("dialog button", "Restart")
 	g.until(`document.querySelector('.page-sub')?.innerText.includes('attempt 1')`)
+}
+
+// A life in which the same came twice says what was between, however short it was.
+func TestTheLifelineSaysWhatEndedAnAttempt(t *testing.T) {
+	w := newWorld(t)
+	again := filepath.Join(t.TempDir(), "again")
+	w.submit(`{name: retried, resources: {cpu: 0.1}, retry: {limit: 3, backoff: 10ms}, command: "[ -e ` + again + ` ] || { touch ` + again + `; sleep 1.5; exit 3; }; sleep 1000"}`)
+	g := w.enter(390, 844)
+	g.visit("workloads/default/retried")
+	g.until(`document.querySelector('.page-sub')?.innerText.includes('attempt 1') && document.querySelector('.lifeline [data-here]')?.innerText.startsWith('Running')`)
+	g.until(`/Running \d+s\nError\nRunning/.test([...document.querySelectorAll('.lifeline li')].map(e => e.innerText.replace(/\s+/g, ' ').trim()).join('\n'))`)
+	// On a phone what runs is told in two columns, the first of them over both.
+	g.until(`(b => b.length > 2 && b[0].width > b[1].width * 1.8 && b[1].top === b[2].top)([...document.querySelectorAll('.now-tiles > *')].map(e => e.getBoundingClientRect()))`)
 }
 
 // Who is back in the queue is told why at the head of the page, once.

@@ -767,6 +767,19 @@ export interface Greeting {
   version: string
 }
 
+export interface HealthSpan {
+  /** IDs of devices that were not healthy */
+  broken?: string[]
+  cordoned?: boolean
+  /** Its cluster did not answer */
+  cutOff?: boolean
+  draining?: boolean
+  from: number
+  notReady?: boolean
+  /** Absent: it is so still */
+  to?: number
+}
+
 export interface Hold {
   at: Time
   /** As the actor of transitions */
@@ -810,7 +823,9 @@ export interface Holdings {
 export interface HoldingsCourse {
   /** From when on it is whole: later than asked for where more is held than one answer tells */
   from: Time
-  /** Those with devices that were or will be held */
+  /** When it was looked at how well nodes were: of other times that is not known */
+  looked: Stretch[]
+  /** Those with devices that were or will be held, or that were not as they should be */
   nodes: NodeCourse[]
   /** What is before was so; what is after is likely */
   now: Time
@@ -1405,6 +1420,8 @@ export interface Node {
   /** Bytes */
   memory: Amount
   message?: string
+  /** MIG partitions by profile, used by tasks and by others; on which GPU each is clusters do not tell */
+  mig?: Record<string, Amount>
   name: string
   /** Why */
   note?: string
@@ -1423,6 +1440,8 @@ export interface NodeCounts {
 
 export interface NodeCourse {
   devices: DeviceCourse[]
+  /** When something kept it from taking all work, by begin */
+  health?: HealthSpan[]
   name: string
 }
 
@@ -1495,6 +1514,17 @@ export interface Overview {
   phases: Record<string, number>
   /** Of those that wait the first of every queue, then the newest, at most 1000 */
   waits: Wait[]
+}
+
+export interface OverviewChange {
+  /** With those nodes alone that are new or have become another; absent: as before */
+  cluster?: Cluster
+  /** Names of nodes that are no longer there */
+  gone?: string[]
+  /** Live workloads by phase */
+  phases: Record<string, number>
+  /** Absent: as before */
+  waits?: Wait[]
 }
 
 export interface Pending {
@@ -2772,6 +2802,11 @@ export interface StopOptions {
   message?: string
   /** Only these tasks of an array; the others go on */
   tasks?: number[]
+}
+
+export interface Stretch {
+  from: number
+  to: number
 }
 
 export interface Suggestion {

@@ -1,5 +1,5 @@
 // Nodes and their devices as the screens of machines speak of them.
-import type { Cluster, Device, Holder, Holdings, Node } from '../api/types'
+import type { Cluster, Device, DeviceLink, Holder, Holdings, Node } from '../api/types'
 import { useLive, type Live } from '../live/fetch'
 import { cluster } from '../live/store'
 import { lastHeard } from '../live/stream'
@@ -58,7 +58,12 @@ export const short = (product: string): string => product.replace(/^NVIDIA /, ''
 
 export const byName = (a: { name: string }, b: { name: string }): number => a.name.localeCompare(b.name, undefined, { numeric: true })
 
-export interface Rack { title: string; nodes: Node[] }
+export interface Rack {
+  title: string
+  /** What the rack is part of, where the topology has more than one level: a block. */
+  group: string
+  nodes: Node[]
+}
 
 const last = (label: string): string => label.slice(label.lastIndexOf('/') + 1)
 
@@ -71,14 +76,40 @@ export function racks(c: Cluster, nodes: Node[]): Rack[] {
     let levels = topology.get(n.pool) ?? []
     if (levels.length === 0) levels = Object.keys(n.labels ?? {}).filter((l) => last(l) === 'rack')
     const domain = levels.filter((l) => n.labels?.[l]).map((l) => `${last(l)} ${n.labels![l]}`)
-    const title = [many.backends && n.backend, (many.pools || domain.length === 0) && phrase(T.$poolPool, { pool: n.pool }), ...domain].filter(Boolean).join(' · ')
-    const rack = out.get(title) ?? { title, nodes: [] }
-    out.set(title, rack)
+    const of = [many.backends && n.backend, (many.pools || domain.length === 0) && phrase(T.$poolPool, { pool: n.pool }), ...domain.slice(0, -1)].filter(Boolean)
+    const group = domain.length > 1 ? of.join(' · ') : ''
+    const title = [...(group ? [] : of), ...domain.slice(-1)].join(' · ')
+    const rack = out.get(group + '\n' + title) ?? { title, group, nodes: [] }
+    out.set(group + '\n' + title, rack)
     rack.nodes.push(n)
   }
   for (const r of out.values()) r.nodes.sort(byName)
-  return [...out.values()].sort((a, b) => a.title.localeCompare(b.title, undefined, { numeric: true }))
+  return [...out.values()].sort((a, b) => a.group.localeCompare(b.group, undefined, { numeric: true }) || a.title.localeCompare(b.title, undefined, { numeric: true }))
 }
+
+/** What connects two GPUs of a node; undefined: nobody knows. */
+export const linkOf = (n: Node, a: number, b: number): DeviceLink | undefined => n.links?.find((l) => (l.a === a && l.b === b) || (l.a === b && l.b === a))
+
+/** What links are called, the closest first. */
+export const linkKinds: [DeviceLink['kind'], string][] = [
+  ['nvlink', 'NVLink'], ['switch', T.$onePCIeSwitch], ['switches', T.$severalPCIeSwitches], ['host-bridge', T.$pcieHostBridge], ['numa-node', T.$sameNUMANode], ['sockets', T.$betweenSockets],
+]
+
+/** The MIG partitions of a node as if they lay on as few GPUs as they could: on which each is nobody tells. */
+export function packed(n: Node): Slice[][] {
+  const all = Object.entries(n.mig ?? {}).flatMap(([profile, x]) => Array.from({ length: x.total }, (_, i): Slice => ({ profile, part: Math.min(7, parseInt(profile) || 1) / 7, used: i < x.used })))
+  const out: { room: number; slices: Slice[] }[] = []
+  for (const s of all.sort((a, b) => b.part - a.part || a.profile.localeCompare(b.profile) || Number(b.used) - Number(a.used))) {
+    let gpu = out.find((g) => g.room > s.part - 1e-6)
+    if (!gpu) out.push((gpu = { room: 1, slices: [] }))
+    gpu.room -= s.part
+    gpu.slices.push(s)
+  }
+  return out.map((g) => g.slices)
+}
+
+/** One MIG partition, and how great a part of a GPU it is. */
+export interface Slice { profile: string; part: number; used: boolean }
 
 /** Who holds what, read anew when something has changed, and when the stream beats. */
 export const useHoldings = (): Live<Holdings> =>

@@ -2,7 +2,7 @@
 // put in at once and shown together: at most one drawing for each flushEvery.
 import { batch, computed, signal } from '@preact/signals'
 import { asError, get, params, type ApiError } from '../api/client'
-import type { Cluster, Greeting, Row, RowList, Overview, Session, Wait } from '../api/types'
+import type { Cluster, Greeting, Row, RowList, OverviewChange, Session, Wait } from '../api/types'
 import { present, skew } from '../lib/clock'
 import { ms } from '../lib/format'
 import { follow } from './stream'
@@ -133,6 +133,7 @@ let listing = 0 // which listing is the present one
 async function rest(cursor: string, mine: number): Promise<void> {
   const pages = async (q: Record<string, boolean>, from: string, most: number): Promise<string> => {
     for (let got = 0; got < most; got += nextPages) {
+      await headsCome // who is first in a queue is looked at first
       const page = await get<RowList>('v1/projects/-/rows' + params({ ...q, limit: nextPages, cursor: from }))
       if (mine !== listing) return ''
       put(page.items)
@@ -159,6 +160,7 @@ async function rest(cursor: string, mine: number): Promise<void> {
 }
 
 let version = ''
+let afresh = true // a stream has begun: what it tells of the cluster is all of it
 
 function event(name: string, data: unknown): void {
   if (name === 'greeting') {
@@ -166,34 +168,54 @@ function event(name: string, data: unknown): void {
     skew.value = Math.abs(ms(g.at) - Date.now()) > 2000 ? ms(g.at) - Date.now() : 0
     if (version && version !== g.version) outdated.value = true
     version = g.version
+    afresh = true
     if (!session.peek()) who()
   } else if (name === 'rows') put(data as Row[])
   else if (name === 'session') who()
   else if (name === 'overview') {
-    const s = data as Overview
+    const s = data as OverviewChange
     batch(() => {
-      cluster.value = s.cluster
-      phases.value = s.phases
-      waits.value = new Map(s.waits.map((w) => [w.id, w]))
+      if (s.cluster) {
+        cluster.value = afresh || !cluster.peek() ? s.cluster : changed(s.cluster, new Set(s.gone))
+        afresh = false
+      }
+      if (JSON.stringify(s.phases) !== JSON.stringify(phases.peek())) phases.value = s.phases
+      if (s.waits) waits.value = new Map(s.waits.map((w) => [w.id, w]))
     })
     heads()
   }
 }
 
+/** The cluster, of which only those nodes were told that have become others. */
+function changed(c: Cluster, gone: Set<string>): Cluster {
+  const have = cluster.peek()!
+  const told = new Map(c.nodes.map((n) => [n.name, n]))
+  const nodes = have.nodes.filter((n) => !gone.has(n.name)).map((n) => {
+    const next = told.get(n.name)
+    told.delete(n.name)
+    return next ?? n
+  })
+  return { ...c, nodes: told.size === 0 ? nodes : [...nodes, ...told.values()].sort((a, b) => (a.name < b.name ? -1 : 1)) }
+}
+
+/** What overviews have told until now; null: nothing. */
+const overview = (): OverviewChange | null => cluster.peek() && { phases: phases.peek(), waits: [...waits.peek().values()], cluster: cluster.peek()! }
+
 let headsAsked = -Infinity
+let headsCome: Promise<void> | undefined
 
 /** Reads the rows of those that are explained, where there are more workloads than come at once: who is first in a long queue is old. */
 function heads(): void {
   const far = Object.values(phases.peek()).reduce((n, of) => n + of, 0) > nextPages // they would come last of all
   if (loading.peek() === 'first' || (loading.peek() === 'more' && !far) || performance.now() - headsAsked < 5000 || [...waits.peek().keys()].every((id) => byID.has(id))) return
   headsAsked = performance.now()
-  get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next overview, then
+  headsCome = get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next overview, then
 }
 
 /** Begins to follow the server. */
 export function start(): void {
   who()
-  follow({ event, list })
+  follow({ event, list, overview })
 }
 
 function who(): void {

@@ -18,6 +18,8 @@ export const lastHeard = signal(0)
 
 export interface Handlers {
   event: (name: string, data: unknown) => void
+  /** All that overviews have told, for a tab that comes later; null: nothing yet. */
+  overview: () => unknown
   /** Reads everything anew, and returns the revision from which to follow. */
   list: () => Promise<string>
 }
@@ -54,7 +56,7 @@ export function follow(handlers: Handlers): void {
   const sleepers = new Set<() => void>()
   let watchdog: ReturnType<typeof setTimeout> | undefined
   let hiding: ReturnType<typeof setTimeout> | undefined
-  let overview: unknown = null // the last one, and how far the server's clock was ahead, for tabs that come later
+  // The last one, and how far the server's clock was ahead, for tabs that come later.
   let greeting: { data: Greeting; ahead: number } | null = null
 
   const say = (s: StreamState): void => {
@@ -122,6 +124,7 @@ export function follow(handlers: Handlers): void {
   function answer(to: string): void {
     if (!leads) return
     if (greeting) tell('greeting', { ...greeting.data, at: new Date(Date.now() + greeting.ahead).toISOString() }, { after: last, to })
+    const overview = handlers.overview()
     if (overview) tell('overview', overview, { to })
     tell('state', streamState.peek(), { to })
   }
@@ -133,12 +136,11 @@ export function follow(handlers: Handlers): void {
     connection = new AbortController()
     const mine = connection
     try {
-      const r = await stream('v1/stream', mine, { headers: { 'Last-Event-ID': last } })
+      const r = await stream('v1/stream?changes=true', mine, { headers: { 'Last-Event-ID': last } })
       heard()
       await read(r.body!, async (id, name, data) => {
         heard()
         if (name === 'greeting') greeting = { data: data as Greeting, ahead: ms((data as Greeting).at) - Date.now() }
-        if (name === 'overview') overview = data
         const n = { name, data, id, after: last }
         channel?.postMessage(n)
         streamState.value = 'live'
@@ -152,7 +154,7 @@ export function follow(handlers: Handlers): void {
   /** Has the stream until it is taken from this tab. */
   async function lead(end: AbortSignal): Promise<void> {
     leads = true
-    greeting = overview = null
+    greeting = null
     for (let tries = 0; !end.aborted; tries++) {
       const before = lastHeard.peek()
       try {

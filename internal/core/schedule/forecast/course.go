@@ -31,7 +31,7 @@ type Course struct {
 
 // CourseOf is the course up to an instant (unix ms).
 func CourseOf(c *state.Copy, spans map[core.WorkloadID]Span, until int64) Course {
-	if len(c.Jobs) > forecastJobs {
+	if TooMany(len(c.Jobs)) {
 		return Course{Simple: true}
 	}
 	f := newFuture(c, "", spans, func(s Span) int64 { return s.Likely })

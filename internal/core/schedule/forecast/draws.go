@@ -88,7 +88,7 @@ func partOf(sorted []int64, q float64) int64 {
 // empty where there is too much to simulate.
 func OfAll(c *state.Copy, draws []Draw) map[core.WorkloadID]Span {
 	out := map[core.WorkloadID]Span{}
-	if len(c.Jobs) > forecastJobs {
+	if TooMany(len(c.Jobs)) {
 		return out
 	}
 	starts := map[core.WorkloadID][]int64{}

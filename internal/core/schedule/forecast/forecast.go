@@ -68,10 +68,14 @@ const wholeLooks = 8
 // whom nothing else is known.
 const LeaveTime = 30_000
 
+// TooMany reports whether so many jobs are more than can be simulated: then nothing is
+// told of when they start, but of one that is asked for by itself.
+func TooMany(jobs int) bool { return jobs > forecastJobs }
+
 // Of simulates what is to come until job id has started: cycle by cycle,
 // from one known end to the next.
 func Of(c *state.Copy, id core.WorkloadID, spans map[core.WorkloadID]Span) Forecast {
-	if len(c.Jobs) > forecastJobs {
+	if TooMany(len(c.Jobs)) {
 		return Forecast{Span: Span{Likely: explain.EarliestStart(c.State(), id)}, Simple: true}
 	}
 	var out Forecast

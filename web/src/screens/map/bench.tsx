@@ -1,10 +1,11 @@
 // One machine: its few GPUs as large as the page lets them be.
 import type { Node } from '../../api/types'
-import { cellWords, freeAt, short, type Cell } from '../../fleet/nodes'
+import { cellWords, freeAt, packed, short, type Cell } from '../../fleet/nodes'
 import { milli, nodePath, Used } from '../../fleet/parts'
 import { bytes, gpus } from '../../lib/format'
 import { workloadPath } from '../../lib/router'
 import { Link } from '../../ui/basics'
+import { Links } from '../node/links'
 import { partsOf, type Mode } from './looks'
 import { busyWords, describe, freeWords } from './words'
 import { phrase, T } from '../../texts'
@@ -30,14 +31,19 @@ export function Bench(p: Props) {
         {!p.then && <>
           <span>{T.$cpu} <Used used={n.cpu.used} total={n.cpu.total} text={phrase(T.$usedOfTotal, { used: gpus(Math.round(n.cpu.used / 100) / 10), total: gpus(n.cpu.total / 1000) })} /></span>
           <span>{T.$memory} <Used used={n.memory.used} total={n.memory.total} text={phrase(T.$usedOfTotal, { used: bytes(n.memory.used), total: bytes(n.memory.total) })} /></span>
-          {Object.entries(n.extended ?? {}).filter(([name]) => name.includes('mig-')).map(([name, x]) => (
-            <span key={name}>{name.slice(name.lastIndexOf('/') + 1)} <Used used={x.used} total={x.total} text={phrase(T.$usedOfTotal, { used: x.used, total: x.total })} /></span>
+          {Object.entries(n.mig ?? {}).map(([name, x]) => (
+            <span key={name}>{phrase(T.$migProfile, { name })} <Used used={x.used} total={x.total} text={phrase(T.$usedOfTotal, { used: x.used, total: x.total })} /></span>
           ))}
         </>}
       </div>
-      <ul class="bench-gpus" aria-label={T.$gpus} data-count={p.cells.length}>
+      {p.cells.length > 0 && <ul class="bench-gpus" aria-label={T.$gpus} data-count={p.cells.length}>
         {p.cells.map((c) => <li key={c.device.id}><One of={c} p={p} /></li>)}
-      </ul>
+      </ul>}
+      {n.mig && <div class="bench-mig" role="img" aria-label={Object.entries(n.mig).map(([name, x]) => [phrase(T.$migProfile, { name }), phrase(T.$usedOfTotal, { used: x.used, total: x.total })].join(' ')).join('; ')}>
+        {packed(n).map((slices, i) => <span key={i}>{slices.map((s, j) => <i key={j} title={s.profile} data-used={s.used || undefined} style={{ width: s.part * 100 + '%' }}>{s.profile}</i>)}</span>)}
+        <p class="muted">{T.$migIsCountedByNode}</p>
+      </div>}
+      {!p.then && <Links n={n} />}
     </div>
   )
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Node } from '../../api/types'
 import type { Cell, Rack } from '../../fleet/nodes'
 import { useWidth } from '../../ui/basics'
 import { layOut, nextSpot, spotAt, type Spot } from './layout'
@@ -10,6 +11,8 @@ import { T } from '../../texts'
 interface Props {
   racks: Rack[]
   of: (node: string) => Cell[]
+  /** What a node is called on the map. */
+  named: (n: Node) => string
   mode: Mode
   projects: string[]
   lit: ReadonlySet<Cell> | null
@@ -49,7 +52,7 @@ export function Board(p: Props) {
   const [pointer, setPointer] = useState<Spot | null>(null)
   const theme = useTheme()
   const room = Math.max(120, width - 2)
-  const layout = useMemo(() => layOut(p.racks, p.of, room), [p.racks, p.of, room])
+  const layout = useMemo(() => layOut(p.racks, p.of, p.named, room), [p.racks, p.of, p.named, room])
   const at = cursor ? layout.spots.find((s) => s.cell.node.name === cursor.node && s.cell.device.id === cursor.device) ?? null : null
   const shown = pointer ? layout.spots.find((s) => s.x === pointer.x && s.y === pointer.y) ?? null : at
   const palette = useMemo(() => {
@@ -66,7 +69,7 @@ export function Board(p: Props) {
   }, [])
   useLayoutEffect(() => {
     if (!canvas.current || width === 0 || view.height === 0 || !palette.ink) return
-    const draw = (): void => paint(canvas.current!, { layout, mode: p.mode, projects: p.projects, lit: p.lit, ghosts: p.ghosts, cursor: at?.cell ?? null, top: view.top, width: room, height: view.height }, palette)
+    const draw = (): void => paint(canvas.current!, { layout, mode: p.mode, projects: p.projects, lit: p.lit, ghosts: p.ghosts, cursor: at?.cell ?? null, linked: shown?.cell ?? null, top: view.top, width: room, height: view.height }, palette)
     // What changes several times before a frame is drawn once, as it was last.
     const waits = due.current !== null
     due.current = draw
@@ -108,7 +111,7 @@ export function Board(p: Props) {
       onScroll={(e) => setView({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })} onKeyDown={key}>
       <span class="probe" aria-hidden="true" />
       <div class="board-room" style={{ height: Math.max(layout.height + 4, cardHeight) + 'px' }}>
-        <canvas ref={canvas} style={{ width: room + 'px', height: view.height + 'px' }} aria-hidden="true" data-spots={layout.spots.length}
+        <canvas ref={canvas} style={{ width: room + 'px', height: view.height + 'px' }} aria-hidden="true" data-spots={layout.spots.length} data-wires={layout.wires.length} data-nvlinks={layout.nvlinks.length} data-slices={layout.chips.length}
           onPointerMove={(e) => {
             const s = found(e) ?? null
             if (s?.cell === pointer?.cell) return
@@ -131,7 +134,7 @@ export function Board(p: Props) {
 }
 
 const cardWidth = 264
-const cardHeight = 210 // px of the tallest: a board of one node is not lower
+const cardHeight = 240 // px of the tallest: a board of one node is not lower
 
 /** Beside the square, where there is room. */
 function place(s: Spot, size: number, width: number, view: { top: number; height: number }): Record<string, string> {

@@ -1,8 +1,8 @@
 import './style.css'
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { Cluster, Holder, Holdings, HoldingsCourse, Row, Why } from '../../api/types'
+import type { Cluster, Holder, Holdings, HoldingsCourse, Node, Row, Why } from '../../api/types'
 import { workloadURL } from '../../api/client'
-import { byName, cells, cellWords, freeOf, racks, short, useHoldings, version, type Cell } from '../../fleet/nodes'
+import { byName, cells, cellWords, freeOf, linkKinds, racks, short, useHoldings, version, type Cell } from '../../fleet/nodes'
 import { milli, nodePath } from '../../fleet/parts'
 import { now } from '../../lib/clock'
 import { gpus, ms, plural, span } from '../../lib/format'
@@ -19,7 +19,7 @@ import { lazy } from '../../lib/lazy'
 import { Board } from './board'
 import { looksOf, modes, partsOf, type Mode } from './looks'
 import { Twin } from './twin'
-import { busyWords, describe, freeWords } from './words'
+import { busyWords, describe, freeWords, linkWords, nodeFreeShort, nodeFreeWords, roughly } from './words'
 import { waitingCount } from '../../work/waiting'
 import { estimateOf } from '../../work/start'
 import { phrase, T } from '../../texts'
@@ -35,7 +35,7 @@ function GPUMap({ query }: ScreenProps) {
       <CopyAs of={() => ({ cli: 'muster util', python: python('for n in client.cluster()["nodes"]:', '    for d in n["devices"]:', '        print(n["name"], d["index"], d["used"] / 1000)'), curl: curl('v1/holdings') })} />
     </>}>
       {!c ? loadError.value ? <Failure error={loadError.value} /> : <Loading what={T.$loadingTheCluster} /> : error && !h ? <Failure error={error} />
-        : c.nodes.every((n) => n.devices.length === 0) ? <Empty icon="chip" title={T.$noGPUs2}><p>{phrase(T.$noneOfNodesReportsAGPUTo, { nodes: plural(c.nodes.length, T.$nNodes), code: <code>muster server --fake-gpus 8</code> })}</p></Empty>
+        : c.nodes.every((n) => n.devices.length === 0 && !n.mig) ? <Empty icon="chip" title={T.$noGPUs2}><p>{phrase(T.$noneOfNodesReportsAGPUTo, { nodes: plural(c.nodes.length, T.$nNodes), code: <code>muster server --fake-gpus 8</code> })}</p></Empty>
           : <Fleet c={c} h={h} query={query} />}
     </Page>
   )
@@ -49,7 +49,7 @@ function Sum({ c }: { c: Cluster }) {
   const best = nodes[0]
   return (
     <>
-      <span>{phrase(T.$freeOfTotalGPUsFree, { free: <b class="free-count">{gpus(free)}</b>, total: gpus(total) })}</span>
+      {total > 0 && <span>{phrase(T.$freeOfTotalGPUsFree, { free: <b class="free-count">{gpus(free)}</b>, total: gpus(total) })}</span>}
       {best && best.free > 0 && <span>{phrase(T.$mostOnOneNodeFreeOnLink, { free: gpus(best.free), link: <Link to={nodePath(best.n.name)}>{best.n.name}</Link> })}</span>}
     </>
   )
@@ -70,7 +70,7 @@ function useMemory(c: Cluster, h: Holdings | null, query: URLSearchParams) {
   const then = useMemo(() => {
     if (at === undefined || !course || !of) return null
     const held = of.holdingsAt(course, at)
-    return { held, nodes: of.nodesAt(c.nodes, held) }
+    return { held, nodes: of.nodesAt(c.nodes, held, course, at) }
   }, [at, course, of, c])
   return { at, show, course, nodes: then?.nodes ?? c.nodes, h: at === undefined ? h : then?.held ?? null }
 }
@@ -94,13 +94,14 @@ function Fleet({ c, h: present, query }: { c: Cluster; h: Holdings | null; query
   const [hover, setHover] = useState<Meant>(null)
   const [at, setAt] = useState<Cell | null>(null)
   const v = version(c)
-  const nodes = useMemo(() => known.filter((n) => n.devices.length > 0 && (!pool || n.pool === pool) && (!type || n.devices.some((d) => d.product === type))), [v, known, pool, type])
+  const nodes = useMemo(() => known.filter((n) => (n.devices.length > 0 || n.mig) && (!pool || n.pool === pool) && (!type || n.devices.some((d) => d.product === type))), [v, known, pool, type])
   const all = useMemo(() => cells(nodes, h, instant), [nodes, h])
   const of = useMemo(() => {
     const m = new Map<string, Cell[]>()
     for (const x of all) m.set(x.node.name, [...(m.get(x.node.name) ?? []), x])
     return (name: string): Cell[] => m.get(name) ?? []
   }, [all])
+  const named = useMemo(() => (n: Node): string => (mode === 'time' ? [n.name, nodeFreeShort(of(n.name))].filter(Boolean).join(' · ') : n.name), [of, mode])
   const projects = useMemo(() => [...new Set(h?.workloads.map((w) => w.project))].sort(), [h])
   const types = useMemo(() => [...new Set(c.nodes.flatMap((n) => n.devices.map((d) => d.product)))].sort().map((t): [string, string] => [t, short(t)]), [v])
   const rackList = useMemo(() => racks(c, nodes), [nodes])
@@ -116,7 +117,7 @@ function Fleet({ c, h: present, query }: { c: Cluster; h: Holdings | null; query
     if (meant) return new Set(all.filter((x) => x.held.some((y) => y.by.id === meant)))
     return freeOnly ? new Set(all.filter((x) => x.state === 'free')) : null
   }, [all, meant, waits, freeOnly])
-  const legend = useMemo(() => <Legend all={all} mode={mode} projects={projects} />, [all, mode, projects])
+  const legend = useMemo(() => <Legend all={all} nodes={nodes} mode={mode} projects={projects} />, [all, nodes, mode, projects])
   // The pointer goes over many GPUs of one holder: the list is drawn once for it.
   const side = useMemo(() => <Side then={instant !== undefined} holders={h?.workloads ?? []} waiting={waiting} meant={meant} picked={picked} projects={mode === 'project' ? projects : []} hover={(x) => setHover(x ? { id: x } : null)} />, [h, instant === undefined, waiting, meant, picked, projects, mode])
   const open = (x: Cell): void => go(nodePath(x.node.name))
@@ -136,7 +137,7 @@ function Fleet({ c, h: present, query }: { c: Cluster; h: Holdings | null; query
             {legend}
             {nodes.length === 1 && nodes[0]!.devices.length <= benchMost
               ? <Bench node={nodes[0]!} cells={all} mode={mode} projects={projects} lit={lit} ghosts={ghosts} then={instant !== undefined} onAt={setAt} />
-              : <Board racks={rackList} of={of} mode={mode} projects={projects} lit={lit} ghosts={ghosts} onAt={setAt} open={open} describe={describe} card={(x) => <CellCard of={x} />} />}
+              : <Board racks={rackList} of={of} named={named} mode={mode} projects={projects} lit={lit} ghosts={ghosts} onAt={setAt} open={open} describe={describe} card={(x) => <CellCard of={x} node={of(x.node.name)} />} />}
             <Timeline at={instant} course={course} show={show} />
             {waits && <Outlook of={waits} why={why} ghosts={ghosts.size} />}
           </div>
@@ -163,7 +164,7 @@ function useWaiting(): Row[] {
 }
 
 /** What each look means, and how many GPUs have it. */
-function Legend({ all, mode, projects }: { all: Cell[]; mode: Mode; projects: string[] }) {
+function Legend({ all, nodes, mode, projects }: { all: Cell[]; nodes: Node[]; mode: Mode; projects: string[] }) {
   const counts = new Map<string, number>()
   for (const x of all) {
     let rest = 1
@@ -177,11 +178,21 @@ function Legend({ all, mode, projects }: { all: Cell[]; mode: Mode; projects: st
   return (
     <ul class="legend map-legend" aria-label={T.$legend}>
       {looks.map((l) => <li key={l.id}><i aria-hidden="true" data-mark={l.id === 'free' ? 'free' : l.mark} style={{ '--look': `var(--${l.color})` }}>{l.text}</i>{l.name} <b>{gpus(Math.round(counts.get(l.id)! * 100) / 100)}</b></li>)}
+      {nodes.some((n) => n.links?.some((l) => l.kind === 'nvlink')) && <li key="nvlink"><i class="wire" aria-hidden="true" />{linkKinds[0]![1]}</li>}
+      {nodes.some((n) => n.mig) && <li key="mig" title={T.$migIsCountedByNode}><i class="slice" aria-hidden="true" />{T.$migPartitions} <b>{migWords(nodes)}</b></li>}
     </ul>
   )
 }
 
-function CellCard({ of: x }: { of: Cell }) {
+/** How many MIG partitions are used, of how many. */
+function migWords(nodes: Node[]): string {
+  const all = nodes.flatMap((n) => Object.values(n.mig ?? {}))
+  return phrase(T.$usedOfTotal, { used: all.reduce((n, x) => n + x.used, 0), total: all.reduce((n, x) => n + x.total, 0) })
+}
+
+function CellCard({ of: x, node }: { of: Cell; node: Cell[] }) {
+  const links = linkWords(x)
+  const whole = nodeFreeWords(node)
   return (
     <>
       <p class="card-name">{x.node.name} <span>{phrase(T.$gpuGpu, { gpu: x.device.index })}</span></p>
@@ -189,6 +200,8 @@ function CellCard({ of: x }: { of: Cell }) {
       <p class="card-state">{cellWords[x.state]}{x.busy !== undefined && x.held.length > 0 && phrase(T.$busyWordsUtilization, { busyWords: busyWords(x) })}</p>
       {x.held.map((y) => <p key={y.by.id + y.task} class="card-holder"><b>{y.by.name}</b> <span class="muted">{y.by.project}, {y.by.user}{y.part < 1000 && phrase(T.$fractionPart, { part: milli(y.part) })}</span></p>)}
       {x.held.length > 0 && <p class="muted">{phrase(T.$freeFreeWords, { freeWords: freeWords(x) })}</p>}
+      {whole && node.length > 1 && <p class="muted">{phrase(T.$wholeNodeFree, { freeWords: whole })}</p>}
+      {links && <p class="muted">{links}</p>}
     </>
   )
 }
@@ -235,7 +248,7 @@ function Side({ holders, waiting, meant, picked, projects, hover, then }: { then
     <aside class="map-side" aria-label={T.$workloads}>
       {(holders.length + waiting.length > 12 || text) && <input type="text" class="side-filter" value={text} placeholder={T.$nameProjectOrUser} aria-label={T.$filterWorkloads} onInput={(e) => setText(e.currentTarget.value)} />}
       <h2>{T.$usingGPUs}</h2>
-      {running.length === 0 ? <p class="muted">{text ? T.$noMatches : T.$noGPUIsAllocated}</p> : <ul>{running.slice(0, sideMost).map((w) => item(w.id, w.name, w.project, milli(w.gpu), `${w.project}, ${w.user}${w.likely ? phrase(T.$freeInTime, { time: span(Math.max(0, ms(w.likely) - now.value)).split(' ')[0] }) : ''}`))}</ul>}
+      {running.length === 0 ? <p class="muted">{text ? T.$noMatches : T.$noGPUIsAllocated}</p> : <ul>{running.slice(0, sideMost).map((w) => item(w.id, w.name, w.project, milli(w.gpu), `${w.project}, ${w.user}${w.likely ? phrase(T.$freeInTime, { time: roughly(ms(w.likely) - now.value) }) : ''}`))}</ul>}
       {running.length > sideMost && <p class="muted">{phrase(T.$andSideMostMore, { sideMost: running.length - sideMost })}</p>}
       {!then && <h2>{T.$waitingForGPUs}</h2>}
       {then ? null : queued.length === 0 ? <p class="muted">{text ? T.$noMatches : waitingCount.value > 0 ? T.$noWaitingWorkloadIsKnownTo : T.$nothingIsWaiting}</p> : <ul>{queued.slice(0, sideMost).map((r) => item(r.id, r.name, r.project, gpus(r.gpus), waits.value.get(r.id)?.message ?? r.project))}</ul>}

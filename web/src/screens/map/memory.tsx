@@ -32,10 +32,24 @@ export function holdingsAt(c: HoldingsCourse, at: number): Holdings {
   return { at: new Date(at).toISOString(), workloads, nodes }
 }
 
-/** Nodes as a map of another instant needs them: how well they were is not known, only who had what. */
-export function nodesAt(nodes: Node[], h: Holdings): Node[] {
+/** Whether somebody looked at an instant how well nodes are; what is to come nobody has seen. */
+export const seenAt = (c: HoldingsCourse, at: number): boolean => c.looked.some((l) => l.from <= at && at <= l.to)
+
+/**
+ * Nodes as they were at an instant; where nobody looked, as if nothing had been wrong.
+ * What is to come finds them as they are now.
+ */
+export function nodesAt(nodes: Node[], h: Holdings, c: HoldingsCourse, at: number): Node[] {
   const told = new Map(h.nodes.map((n) => [n.name, new Map(n.devices.map((d) => [d.id, (d.held ?? []).reduce((sum, x) => sum + x.part, 0)]))]))
-  return nodes.map((n) => ({ ...n, ready: true, cordoned: false, draining: false, cutOff: false, devices: n.devices.map((d) => ({ ...d, healthy: true, used: told.get(n.name)?.get(d.id) ?? 0 })) }))
+  const ahead = at > ms(c.now)
+  const was = new Map(c.nodes.map((n) => [n.name, n.health?.find((x) => x.from <= at && (!x.to || x.to > at))]))
+  return nodes.map((n) => {
+    const x = was.get(n.name)
+    const used = told.get(n.name)
+    const tasks = [...(used?.values() ?? [])].filter((m) => m > 0).length
+    const how = ahead ? {} : { ready: !x?.notReady, cordoned: !!x?.cordoned, draining: !!x?.draining, cutOff: !!x?.cutOff, message: '', note: '', tasks }
+    return { ...n, ...how, devices: n.devices.map((d) => ({ ...d, healthy: ahead ? d.healthy : !x?.broken?.includes(d.id), used: used?.get(d.id) ?? 0 })) }
+  })
 }
 
 const playFor = 24_000 // ms for all of it
@@ -87,7 +101,7 @@ export function Timeline({ at, course, show }: { at: number | undefined; course:
         onChange={(e) => { const v = Number(e.currentTarget.value); keep(v === 0 ? undefined : present() + v * minute) }} />
       <output class="timeline-at">{words}</output>
       <Button refused={at === undefined ? T.$theMapIsOfNow : undefined} onClick={() => { setPlaying(false); show(undefined); keep(undefined) }}>{T.$backToNow}</Button>
-      {at !== undefined && <p class="muted timeline-note">{value > 0 ? course?.simple ? T.$tooMuchToForetell : T.$oneLikelyCourse : T.$healthIsNotKnownThen}</p>}
+      {at !== undefined && <p class="muted timeline-note">{value > 0 ? course?.simple ? T.$tooMuchToForetell : T.$oneLikelyCourse : course && seenAt(course, at) ? T.$healthAsItWasThen : T.$healthIsNotKnownThen}</p>}
     </div>
   )
 }

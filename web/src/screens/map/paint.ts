@@ -1,5 +1,5 @@
-import type { Cell } from '../../fleet/nodes'
-import type { Layout } from './layout'
+import { linkOf, type Cell } from '../../fleet/nodes'
+import type { Layout, Line, Spot } from './layout'
 import { partsOf, type Look, type Mode } from './looks'
 
 export interface Scene {
@@ -11,6 +11,8 @@ export interface Scene {
   /** Where something that waits would be. */
   ghosts: ReadonlySet<Cell>
   cursor: Cell | null
+  /** Of which it is drawn what connects it with others. */
+  linked: Cell | null
   top: number
   width: number
   height: number
@@ -39,6 +41,19 @@ export function paint(canvas: HTMLCanvasElement, s: Scene, color: Record<string,
   g.clearRect(0, s.top, s.width, s.height)
   const seen = (y: number, height: number): boolean => y + height >= s.top && y <= s.top + s.height
   g.lineWidth = 1
+  const lines = (all: Line[], look: string, wide: number): void => {
+    g.strokeStyle = look
+    g.lineWidth = wide
+    g.beginPath()
+    for (const [x1, y1, x2, y2] of all) {
+      if (Math.max(y1, y2) < s.top || Math.min(y1, y2) > s.top + s.height) continue
+      g.moveTo(x1, y1)
+      g.lineTo(x2, y2)
+    }
+    g.stroke()
+    g.lineWidth = 1
+  }
+  lines(s.layout.wires, color.muted!, 1.5)
   for (const b of s.layout.boxes) {
     if (!seen(b.y, b.height)) continue
     g.fillStyle = color.surface!
@@ -56,6 +71,20 @@ export function paint(canvas: HTMLCanvasElement, s: Scene, color: Record<string,
     g.fillText(fitText(g, n.text, n.width), n.x, n.y)
   }
   const size = s.layout.size
+  lines(s.layout.nvlinks, color['accent']!, 1.5)
+  for (const c of s.layout.chips) {
+    if (!seen(c.y, size)) continue
+    g.globalAlpha = s.lit === null ? 1 : 0.2
+    if (c.used) {
+      g.fillStyle = color['gpu-held']!
+      g.fillRect(c.x, c.y, c.wide, size)
+    }
+    g.strokeStyle = c.used ? color.surface! : color['gpu-line']!
+    g.setLineDash([2, 2]) // on which GPU it is nobody tells
+    g.strokeRect(c.x + 0.5, c.y + 0.5, c.wide - 1, size - 1)
+    g.setLineDash([])
+    g.globalAlpha = 1
+  }
   const round = size >= 20 ? 5 : size >= 13 ? 3 : 2
   for (const { cell, x, y } of s.layout.spots) {
     if (!seen(y, size)) continue
@@ -74,6 +103,29 @@ export function paint(canvas: HTMLCanvasElement, s: Scene, color: Record<string,
       g.lineWidth = 1
     }
   }
+  const from = s.linked && s.layout.spots.find((o) => o.cell === s.linked)
+  if (from) arcs(g, s, from, color)
+}
+
+/** What connects the GPU that is pointed at with the others of its node: NVLinks whole and thick, PCIe thin and broken. */
+function arcs(g: CanvasRenderingContext2D, s: Scene, { cell: at, x, y }: Spot, color: Record<string, string>): void {
+  const { size, spots } = s.layout
+  const near = ['nvlink', 'switch', 'switches', 'host-bridge']
+  g.strokeStyle = color.ink!
+  for (const o of spots) {
+    if (o.cell.node !== at.node || o.cell === at) continue
+    const l = linkOf(at.node, at.device.index, o.cell.device.index)
+    if (!l || !near.includes(l.kind)) continue
+    g.lineWidth = l.kind === 'nvlink' ? 2 : 1
+    g.setLineDash(l.kind === 'nvlink' ? [] : [3, 2])
+    g.beginPath()
+    const [x1, x2, y1, y2] = [x + size / 2, o.x + size / 2, y + 2, o.y + 2]
+    g.moveTo(x1, y1)
+    g.quadraticCurveTo((x1 + x2) / 2, Math.min(y1, y2) - Math.min(size, 6 + Math.abs(x2 - x1) / 8), x2, y2)
+    g.stroke()
+  }
+  g.setLineDash([])
+  g.lineWidth = 1
 }
 
 function ring(g: CanvasRenderingContext2D, x: number, y: number, size: number, round: number, color: string, dashed: boolean): void {

@@ -53,7 +53,7 @@ function Queue({ query }: ScreenProps) {
   const open = query.get('why') ?? ''
   const [project, name] = split(open)
   const shown = all.find((w) => w.row.project === project && (w.row.name === name || w.row.id === name))
-  useEffect(() => ask(all.filter((w) => w.row.phase === 'Queued' && !w.wait?.never && !w.wait?.start && !w.wait?.startLate).map((w) => ({ id: w.row.id, project: w.row.project, name: w.row.id, known: `${w.wait?.position} ${w.wait?.token}` }))))
+  useEffect(() => ask(queues.flatMap(([, list]) => list.slice(0, first)).filter(({ row, wait }) => row.phase === 'Queued' && wait && !wait.never && !wait.start && !wait.startLate).map(({ row, wait }) => ({ id: row.id, project: row.project, name: row.id, known: `${wait!.position} ${wait!.token}` }))))
   const step = (by: number): void => {
     const i = all.findIndex((w) => w === shown)
     const next = all[Math.max(0, Math.min(all.length - 1, i < 0 ? 0 : i + by))]

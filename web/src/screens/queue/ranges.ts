@@ -1,6 +1,7 @@
-// When those that wait are expected to start. Each costs the scheduler a
-// simulation, so they are asked one after the other, the first of the queue
-// first, and seldom again; where answers take long, not at all.
+// When those that wait are expected to start, of whom the overview does not say it. Each
+// costs the scheduler a simulation, so they are asked one after the other, the first of
+// the queue first, and seldom again; what takes long takes a twentieth of the time, and
+// what takes very long is not asked.
 import { signal } from '@preact/signals'
 import { get, workloadURL } from '../../api/client'
 import type { Estimate, Why } from '../../api/types'
@@ -8,6 +9,7 @@ import type { Estimate, Why } from '../../api/types'
 const most = 30 // workloads that are asked about
 const fresh = 60_000 // ms for which an answer is believed while the queue stays as it is
 const dear = 400 // ms that an answer may take
+const cheap = 50 // ms up to which the next is asked at once
 
 export interface Asked { id: string; project: string; name: string; /** What was known of its wait: another one makes the answer old. */ known: string }
 
@@ -49,7 +51,7 @@ async function run(): Promise<void> {
       setTimeout(() => (slow = false), fresh)
       break
     }
-    await new Promise((done) => setTimeout(done, Math.max(30, took)))
+    await new Promise((done) => setTimeout(done, Math.max(30, took > cheap ? took * 20 : took)))
   }
   running = false
 }

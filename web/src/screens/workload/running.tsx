@@ -40,7 +40,8 @@ function Progress({ w, reported }: { w: Workload; reported: Reported | null }) {
   const ran = now.value - ms(w.attempts[w.attempts.length - 1]?.runningAt)
   if ((w.spec as { array?: unknown } | undefined)?.array) {
     const over = w.tasks.succeeded + w.tasks.failed + (w.tasks.canceled ?? 0)
-    const rest = over > 0 && over < w.tasks.total ? (ran / over) * (w.tasks.total - over) : NaN
+    // Where no task waits for another's place the rest end when they do, whatever has ended before.
+    const rest = over > 0 && over < w.tasks.total && w.tasks.pending > 0 ? (ran / over) * (w.tasks.total - over) : NaN
     return <Tile name={T.$progress} value={percent(over / w.tasks.total)} note={<>{phrase(T.$tasksOverOfTotal, { over: count(over), total: count(w.tasks.total) })}{w.tasks.failed > 0 && <span class="bad"> · {phrase(T.$nFailedTasks, { n: count(w.tasks.failed) })}</span>}{Number.isFinite(rest) && <><br /><b>{phrase(T.$endsAboutTimeInTime2, { time: moment(now.value + rest, now.value, false), time2: span(rest) })}</b></>}</>}><Bar part={over} whole={w.tasks.total} label={percent(over / w.tasks.total)} tone="running" /></Tile>
   }
   if (!p || p.attempt !== w.attempt) {
