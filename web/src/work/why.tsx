@@ -39,7 +39,7 @@ export function numbers(r: PendingReason): [string, string][] {
   if (r.queue || r.user) {
     add(r.user ? phrase(T.$usedByUser, { user: r.user }) : T.$inUse, r.allocated)
     add(T.$quotaLower, r.quota)
-    add('limit', r.limit)
+    add(T.$limitLower, r.limit)
     add(T.$fairShareLower, r.share)
     add(T.$requestedLower, r.requested)
   } else {
@@ -48,15 +48,15 @@ export function numbers(r: PendingReason): [string, string][] {
       if (r.pool) out.push([T.$poolLower, r.pool])
       return out
     }
-    add('needs', r.needed ?? r.requested)
-    if (r.total !== undefined) add('free', r.free ?? 0)
+    add(T.$needs, r.needed ?? r.requested)
+    if (r.total !== undefined) add(T.$freeLower, r.free ?? 0)
     add(T.$totalLower, r.total)
     add(T.$largestNode, r.largest)
   }
   if (r.fitting !== undefined && r.tasks !== undefined) out.push([T.$tasksThatFitNow, phrase(T.$usedOfTotal, { used: r.fitting, total: plural(r.tasks, T.$nTasks) })])
   if (r.nodes !== undefined && r.ofNodes) out.push([T.$nodesThatLackIt, phrase(T.$usedOfTotal, { used: r.nodes, total: plural(r.ofNodes, T.$nNodes) })])
   if (r.excluded) out.push([T.$unsuitableNodes, plural(r.excluded, T.$nNodes)])
-  if (r.pool) out.push(['pool', r.pool])
+  if (r.pool) out.push([T.$poolLower, r.pool])
   return out
 }
 
