@@ -339,6 +339,7 @@ func TestStripsOfRanks(t *testing.T) {
 		const others = [0, 1, 3, 4, 5].map(most)
 		return document.querySelector('.heat-of button[aria-pressed=true]').innerText === 'Step time' && most(2) > 240 && others.every(n => n > 10) && others.filter(n => n < 220).length >= 2
 	})()`)
+	zoomsAndSaves(g)
 	g.must(g.Eval(`document.querySelector('.heat').focus()`, nil))
 	g.press("ArrowDown", "ArrowDown", "ArrowDown")
 	g.until(`/^worker 2 · .* · (no step ended|[0-9.,]+ m?s)$/.test(document.querySelector('.matrix-said').innerText)`)

@@ -328,6 +328,39 @@ func (p *Page) clickOn(find string) error {
 	return nil
 }
 
+// Drag presses the mouse at one part of the width of what a CSS selector finds (0 to 1),
+// moves it to another, and lets it go.
+func (p *Page) Drag(selector string, from, to float64) error {
+	at := `(() => { const e = document.querySelector(` + quote(selector) + `); e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x, r.y + r.height / 2, r.width] })()`
+	if err := p.Until(`document.querySelector(` + quote(selector) + `)?.getBoundingClientRect().width > 0`); err != nil {
+		return err
+	}
+	var r []float64
+	if err := p.Eval(at, &r); err != nil {
+		return err
+	}
+	a, b := r[0]+from*r[2], r[0]+to*r[2]
+	if p.b.bidi {
+		return p.act(map[string]any{"type": "pointer", "id": "mouse", "actions": []any{
+			map[string]any{"type": "pointerMove", "x": int(a), "y": int(r[1])}, map[string]any{"type": "pointerDown", "button": 0},
+			map[string]any{"type": "pointerMove", "x": int((a + b) / 2), "y": int(r[1])}, map[string]any{"type": "pointerMove", "x": int(b), "y": int(r[1])}, map[string]any{"type": "pointerUp", "button": 0},
+		}})
+	}
+	for _, step := range []struct {
+		kind, button string
+		x            float64
+	}{{"mouseMoved", "none", a}, {"mousePressed", "left", a}, {"mouseMoved", "left", (a + b) / 2}, {"mouseMoved", "left", b}, {"mouseReleased", "left", b}} {
+		e := map[string]any{"type": step.kind, "x": step.x, "y": r[1], "button": step.button, "clickCount": 1}
+		if step.button == "left" {
+			e["buttons"] = 1
+		}
+		if err := p.ask("Input.dispatchMouseEvent", e, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Type writes text where the focus is.
 func (p *Page) Type(text string) error {
 	if p.b.bidi {

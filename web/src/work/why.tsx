@@ -177,7 +177,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
           <h2><Link to={workloadPath(y.project, y.name)}>{y.name}</Link></h2>
           <div class="page-sub">
             <Status of={{ phase: y.phase, ...(y.reason ? { reason: y.reason } : {}), words: rowNamed(y.project, y.name)?.words ?? {} }} plain />
-            <span>{phrase(T.$forAge, { age: <Age at={y.since} /> })}</span>
+            <span>{phrase(T.$forAge, { age: <Age counted at={y.since} /> })}</span>
             {y.running ? <span>{phrase(T.$tasksRunningTheOthersAre, { tasks: plural(y.running, T.$nTasks) })}</span> : y.position ? <span>{phrase(T.$positionOfMoreInProject, { position: y.position, more: Math.max(y.position, y.waiting ?? 0), project: y.project })}</span> : <span>{y.project}</span>}
           </div>
         </div>
