@@ -1294,9 +1294,7 @@ export const de: Texts = {
   $metricsAreKeptFor24Hours: 'Messwerte werden 24 Stunden aufbewahrt.',
   $theServerMeasuresEveryFew: 'Der Server misst alle paar Sekunden.',
   $slowestRank: 'Langsamster Rang',
-  $leastBusyRank: 'Am wenigsten ausgelasteter Rang',
   $theOtherRanksProbablyWait: ' Die anderen Ränge warten vermutlich auf ihn.',
-  $thisIsCloseToTheOtherRanks: ' Das ist nah an den anderen Rängen.',
   $showLog: 'Log anzeigen',
   $alsoShowChoice: 'Auch anzeigen: {choice}',
   $aRank: 'ein Rang',
@@ -1620,4 +1618,5 @@ export const de: Texts = {
   $png: 'PNG',
   $csv: 'CSV',
   $downloadNameAsCSV: '{name} als CSV herunterladen',
+  $leastBusyRank: 'Am wenigsten ausgelasteter Rang',
 }

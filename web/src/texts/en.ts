@@ -1293,9 +1293,7 @@ export const en = {
   $metricsAreKeptFor24Hours: 'Metrics are kept for 24 hours.',
   $theServerMeasuresEveryFew: 'The server measures every few seconds.',
   $slowestRank: 'Slowest rank',
-  $leastBusyRank: 'Least busy rank',
   $theOtherRanksProbablyWait: ' The other ranks probably wait for it.',
-  $thisIsCloseToTheOtherRanks: ' This is close to the other ranks.',
   $showLog: 'Show log',
   $alsoShowChoice: 'Also show {choice}',
   $aRank: 'a rank',
@@ -1619,4 +1617,5 @@ export const en = {
   $png: 'PNG',
   $csv: 'CSV',
   $downloadNameAsCSV: 'Download {name} as CSV',
+  $leastBusyRank: 'Least busy rank',
 } as const

@@ -25,7 +25,7 @@ export function mailForm(of: Of, then: () => void): void {
   askFor({
     title: T.$mailTheReport, yes: T.$mailIt, first: { email: '', when: 'now' }, text: T.$itShowsWhatYouMaySee,
     inputs: () => [
-      { name: 'email', label: T.$emailAddress, required: true },
+      { name: 'email', label: T.$email, required: true },
       { name: 'when', label: T.$whenLower, options: [['now', phrase(T.$nowWeek, { week: of.week })], ['mondays', T.$eachMonday]] },
     ],
     said: (v) => {

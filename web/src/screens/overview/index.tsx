@@ -14,7 +14,7 @@ import { Age, Card, Empty, Failure, Link, Loading, Page } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { Icon } from '../../ui/icons'
 import { SaveChart } from '../../ui/savechart'
-import { figures, Plot, rowsOfLines, stretches, Stretches, Twin, type Look } from '../../ui/plot'
+import { figures, Plot, rowsOfLines, top, stretches, Stretches, Twin, type Look } from '../../ui/plot'
 import { Status } from '../../ui/status'
 import { Tile } from '../../ui/tile'
 import { groups } from '../../work/filter'
@@ -144,7 +144,7 @@ function Course() {
     <Card title={T.$trend} aside={<span class="metrics-aside">{m && known.length > 0 && <SaveChart of={T.$gpusOverTime} file="gpus" rows={() => rowsOfLines(ms(m.from), m.stepSeconds, known.map((k) => ({ name: k.name, values: k.of.values as (number | null)[] })))} />}<Stretches chosen={stretch.value} choose={(s) => (stretch.value = s)} /></span>}>
       {error && !m ? <Failure error={error} again={again} /> : !m ? <Loading rows={3} /> : known.length === 0 ? <p class="muted">{T.$noMeasurementsYetTheFirst}</p> : (
         <div class="plot">
-          <Plot label={T.$gpusOverTime} from={ms(m.from)} step={m.stepSeconds} lines={known.map((k) => ({ id: k.name, name: k.name, look: k.look, values: k.of.values as (number | null)[] }))} format={figure} height={168} young />
+          <Plot label={T.$gpusOverTime} most={top(Math.max(...known.filter((k) => k.of.metric !== 'gpus_waited_for').map((k) => k.of.max ?? 0)))[0]} from={ms(m.from)} step={m.stepSeconds} lines={known.map((k) => ({ id: k.name, name: k.name, look: k.look, values: k.of.values as (number | null)[] }))} format={figure} height={168} young />
           <Key of={known} />
           <Twin label={T.$gpusOverTime} head={[T.$metric, T.$last, T.$mean, T.$min, T.$max]} rows={figures(known, figure)} />
         </div>

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { params as queryOf } from '../../api/client'
 import type { Usage, UsageList } from '../../api/types'
 import { now, present } from '../../lib/clock'
-import { count, exact, figure, moment, ms, plural, shell } from '../../lib/format'
+import { count, exact, figure, moment, ms, plural, shell, localTimes } from '../../lib/format'
 import { setQuery, workloadPath } from '../../lib/router'
 import { SaveChart } from '../../ui/savechart'
 import { csv, saveText } from '../../lib/save'
@@ -143,7 +143,7 @@ export function UsagePage({ query }: ScreenProps) {
             <Groups items={items} by={by} dyes={whom ? new Map(all.map((s) => [s.id, s.dye])) : null} />
           </div>
           <p class="muted">{phrase(T.$gpuTimeIsChargedFromATasks, { time: exact(new Date(present()).toISOString()) })}</p>
-          {(sums.data.missing ?? []).map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: m })}</p>)}
+          {(sums.data.missing ?? []).map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: localTimes(m, now.value) })}</p>)}
         </>
       )}
     </Page>

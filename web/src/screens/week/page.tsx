@@ -3,7 +3,7 @@
 import { params as queryOf } from '../../api/client'
 import type { ProjectList, ReportRow, UsageReport } from '../../api/types'
 import { present } from '../../lib/clock'
-import { count, span as lengthOf } from '../../lib/format'
+import { count, localTimes, span as lengthOf } from '../../lib/format'
 import { setQuery } from '../../lib/router'
 import { useLive } from '../../live/fetch'
 import { session } from '../../live/store'
@@ -101,7 +101,7 @@ function Sheet({ r, by }: { r: UsageReport; by: 'user' | 'project' }) {
 
 const nameOf = (x: ReportRow, by: 'user' | 'project'): string => x[by] || '–'
 
-const Missing = ({ of }: { of: string[] }) => <>{of.map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: m })}</p>)}</>
+const Missing = ({ of }: { of: string[] }) => <>{of.map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: localTimes(m, present()) })}</p>)}</>
 
 /** A table of a name and numbers. */
 function Rows({ head, rows, foot }: { head: string[]; rows: string[][]; foot?: string[] }) {

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { params, workloadURL } from '../../api/client'
 import type { Metrics as Measured, MetricSeries, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
-import { bytes, figure, moment, ms } from '../../lib/format'
+import { bytes, figure, moment, ms, localTimes } from '../../lib/format'
 import { setQuery, workloadPath } from '../../lib/router'
 import { csv, saveText } from '../../lib/save'
 import { useLive } from '../../live/fetch'
@@ -78,10 +78,10 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
         <Empty icon="chart" title={over ? T.$theMetricsOfThisAttemptAre : T.$noMeasurementsYet}><p>{over ? T.$metricsAreKeptFor24Hours : T.$theServerMeasuresEveryFew}</p>{m.missing.map((x) => <p key={x}>{sentence(x)}</p>)}</Empty>
       ) : (
         <>
-          {slow && (
-            <div class="slowest" data-behind={slow.behind || undefined} role={slow.behind ? 'alert' : undefined}>
-              <Icon name={slow.behind ? 'warning' : 'info'} size={18} />
-              <div><b>{slow.behind ? T.$slowestRank : T.$leastBusyRank}: {slow.role} {slow.task}.</b> {sentence(slow.message)}.{slow.behind ? T.$theOtherRanksProbablyWait : T.$thisIsCloseToTheOtherRanks}</div>
+          {slow?.behind && (
+            <div class="slowest" data-behind role="alert">
+              <Icon name="warning" size={18} />
+              <div><b>{T.$slowestRank}: {slow.role} {slow.task}.</b> {sentence(slow.message)}.{T.$theOtherRanksProbablyWait}</div>
               <Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${slow.task}`)}>{T.$showLog}</Link>
             </div>
           )}
@@ -107,7 +107,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
             })}
             <Ranks m={m} w={w} attempt={attempt.index} />
           </div>
-          {m.missing.map((x) => <p key={x} class="muted">{phrase(T.$notKnownX, { x })}</p>)}
+          {m.missing.map((x) => <p key={x} class="muted">{phrase(T.$notKnownX, { x: localTimes(x, now.value) })}</p>)}
         </>
       )}
     </>
