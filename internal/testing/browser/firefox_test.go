@@ -16,7 +16,9 @@ func TestInFirefox(t *testing.T) {
 		t.Skip("all tests are in Firefox")
 	}
 	for name, journey := range map[string]func(*testing.T){
-		"SignIn": TestWhoeverIsLoggedOutComesBackToWhereTheyWere, "Submit": TestSubmittingWithFormAndYAML, "Why": TestFindingWhyItWaits,
+		"SignIn": TestWhoeverIsLoggedOutComesBackToWhereTheyWere, "SubmitAndMend": TestSubmittingWithFormAndYAML, "Watch": TestAWorkloadIsSeenFromSubmissionToItsEnd,
+		"Logs": TestALogIsSearchedWhole, "Why": TestFindingWhyItWaits, "SuspendResumeUndo": TestWhatCanBeUndoneIs, "Bulk": TestWorkloadsAreChosenAndStoppedTogether,
+		"Compare": TestComparingWorkloads, "Queue": TestApprovingWhereTheReasonStands, "Settings": TestSettings, "Charts": TestCurvesAreSmoothedAndSaved,
 	} {
 		t.Run(name, journey)
 	}
