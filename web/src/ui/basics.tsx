@@ -174,7 +174,7 @@ export function Tabs({ label, tabs, chosen, to }: { label: string; tabs: { id: s
 export function Facts({ of }: { of: ([string, ComponentChildren] | null | false | undefined)[] }) {
   return (
     <dl class="facts">
-      {of.filter((f): f is [string, ComponentChildren] => !!f && f[1] !== undefined && f[1] !== null && f[1] !== '').map(([name, value]) => (
+      {of.filter((f): f is [string, ComponentChildren] => !!f && f[1] !== undefined && f[1] !== null && f[1] !== '' && !(Array.isArray(f[1]) && f[1].length === 0)).map(([name, value]) => (
         <div key={name}><dt>{name}</dt><dd>{value}</dd></div>
       ))}
     </dl>
