@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/api"
@@ -73,10 +74,18 @@ func updateJob(c *compat.Call, id string, set map[string]string, order []string)
 				n = "0"
 			}
 			sets = append(sets, "retry.system="+n)
+		case "arraytaskthrottle":
+			if cli.Document(found[0]).Array == nil {
+				return cli.Wrong(fmt.Sprintf("ArrayTaskThrottle=%s: job %s is no array", v, id), "arrays have it: sbatch --array=0-9%2")
+			}
+			if n, err := strconv.Atoi(v); err != nil || n < 0 {
+				return cli.Wrong(fmt.Sprintf("ArrayTaskThrottle=%s is not a number of tasks", v), "how many run at once, like 4; 0 for all")
+			}
+			sets = append(sets, "array.parallelism="+v)
 		case "comment":
 			sets = append(sets, "annotations.comment="+v)
 		default:
-			return cli.Wrong(k+" of a job cannot be changed here", "TimeLimit, Priority, QOS, Requeue and Comment can; muster update --set FIELD=value knows the rest")
+			return cli.Wrong(k+" of a job cannot be changed here", "TimeLimit, Priority, QOS, Requeue, ArrayTaskThrottle and Comment can; muster update --set FIELD=value knows the rest")
 		}
 	}
 	_, err = c.Amend(c.Context, found[0], sets)
