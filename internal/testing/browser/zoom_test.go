@@ -1,6 +1,11 @@
 package browser_test
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/testing/browser"
+)
 
 // catching has what a page saves kept in the page: the text of tables, and pictures.
 const catching = `(() => { const make = URL.createObjectURL; URL.createObjectURL = (b) => { if (b.type === 'image/png') window.picture = b; if (b.type.startsWith('text/csv')) b.text().then(t => (window.table = t)); return make.call(URL, b) } })()`
@@ -13,8 +18,14 @@ func zoomsAndSaves(g *page) {
 	g.until(`document.querySelectorAll('.metrics .plot-frame svg').length > 1`)
 	const w = `document.querySelector('.metrics .plot-whole')`
 	g.until(`!` + w)
-	g.must(g.Drag(".metrics .plot-frame", 0.5, 0.9))
-	g.until(w)
+	// Less than a few steps are not zoomed into: that many have to be there first.
+	for zoomed, begun := false, time.Now(); !zoomed; time.Sleep(200 * time.Millisecond) {
+		if time.Since(begun) > browser.Patience {
+			g.t.Fatal("what is dragged over is not looked at")
+		}
+		g.must(g.Drag(".metrics .plot-frame", 0.5, 0.9))
+		g.must(g.Eval(`Boolean(`+w+`)`, &zoomed))
+	}
 	// Each plot says so, and none shows the rest any more.
 	g.until(`document.querySelectorAll('.metrics .plot-whole').length === document.querySelectorAll('.metrics .plot-frame').length`)
 	g.must(g.Eval(`document.querySelector('.metrics .plot-frame').focus()`, nil))
