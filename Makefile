@@ -1,6 +1,6 @@
 # make prints this help; make check is exactly what CI runs.
 .DEFAULT_GOAL := help
-.PHONY: help build release test check quick lint generate kubernetes bench shots pictures chaos corpus mutants
+.PHONY: help build release test check quick lint generate kubernetes bench shots pictures firefox chaos corpus mutants
 
 help: ## show this
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ kubernetes: ## build the Kubernetes that tests run against; minutes for the firs
 shots: build ## a picture of every screen of the pages, in bin/shots
 	@MUSTER_BIN=$(CURDIR)/bin/muster MUSTER_UI_SHOTS=$(CURDIR)/bin/shots go test ./internal/testing/browser -run Screens -count=1 -timeout 20m
 	@ls bin/shots
+
+firefox: build ## all tests of the pages in Firefox, but for what only Chromium can be asked
+	@MUSTER_BROWSER=firefox MUSTER_BIN=$(CURDIR)/bin/muster go test ./internal/testing/browser -count=1 -timeout 25m -v | grep -E '^( *--- |ok|FAIL|panic)'
 
 pictures: ## the three pictures of README, out of bin/shots, which make shots fills
 	@go run ./scripts/pictures

@@ -60,6 +60,7 @@ type Client struct {
 	Access        AccessService
 	Templates     TemplateService
 	Notifications NotificationService
+	WeeklyReports WeeklyReportService
 	Budgets       BudgetService
 
 	http    *http.Client
@@ -105,7 +106,7 @@ func New(o Options) (*Client, error) {
 	c.Checks, c.Approvals = CheckService{c}, ApprovalService{c}
 	c.Budgets = BudgetService{c}
 	c.Schedules = ScheduleService{c}
-	c.Secrets, c.Templates, c.Notifications, c.Access = SecretService{c}, TemplateService{c}, NotificationService{c}, AccessService{c}
+	c.Secrets, c.Templates, c.Notifications, c.Access, c.WeeklyReports = SecretService{c}, TemplateService{c}, NotificationService{c}, AccessService{c}, WeeklyReportService{c}
 	return c, nil
 }
 

@@ -179,6 +179,16 @@ func TestRequests(t *testing.T) {
 			_, err := c.Notifications.Create(ctx, api.NewNotification{Name: "a", On: []string{"Failed"}, Receiver: api.Receiver{Email: "a@b"}})
 			return err
 		},
+		`POST /v1/report-mails {"email":"a@b","week":"last"}`: func() error {
+			_, err := c.WeeklyReports.Mail(ctx, api.NewReportMail{Email: "a@b", Week: "last"})
+			return err
+		},
+		`POST /v1/weekly-reports {"email":"a@b","timeZone":"UTC"}`: func() error {
+			_, err := c.WeeklyReports.Create(ctx, api.NewWeeklyReport{Email: "a@b", TimeZone: "UTC"})
+			return err
+		},
+		"GET /v1/weekly-reports":                                func() error { _, err := c.WeeklyReports.List(ctx); return err },
+		"DELETE /v1/weekly-reports/a%2Fb":                       func() error { return c.WeeklyReports.Delete(ctx, "a/b") },
 		"DELETE /v1/notifications/a%2Fb":                        func() error { return c.Notifications.Delete(ctx, "a/b") },
 		"GET /v1/notifications/deliveries?limit=5&state=failed": func() error { _, err := c.Notifications.Deliveries(ctx, "failed", 5); return err },
 		`POST /v1/notifications/redeliver {"id":"a"}`:           func() error { _, err := c.Notifications.Redeliver(ctx, "a"); return err },

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/notify"
 	"github.com/musterhq/muster/internal/outward"
+	"github.com/musterhq/muster/internal/weekly"
 )
 
 // Value is the value of a secret of type env or mounted.
@@ -64,6 +65,20 @@ func mailOf(o cli.ServerOptions) (notify.Mail, error) {
 // notifier sends what ctl has to tell.
 func notifier(ctl *control.Control, guard *outward.Guard, keys *keyring, mail notify.Mail, woken bell, source string, log *slog.Logger) *notify.Sender {
 	return notify.New(notify.Config{Outbox: ctl.Deliveries(), Log: log, Clock: time.Now, Open: keys.Value, Mail: mail, Woken: woken, Source: source, Carry: guard.Transport})
+}
+
+// mailReports hands reports of weeks to a mail server; nil: there is none.
+func mailReports(m notify.Mail) weekly.Mail {
+	if m.Server == "" {
+		return nil
+	}
+	return func(ctx context.Context, l weekly.Letter) error {
+		err := m.Send(ctx, notify.Letter(l))
+		if notify.Never(err) {
+			return errors.Join(err, weekly.ErrNever)
+		}
+		return err
+	}
 }
 
 // named is the value of a user's secret of type env or mounted.

@@ -33,6 +33,7 @@ import (
 	"github.com/musterhq/muster/internal/sharelink"
 	"github.com/musterhq/muster/internal/systemd"
 	"github.com/musterhq/muster/internal/telemetry"
+	"github.com/musterhq/muster/internal/weekly"
 )
 
 // shutdownWait is what running requests get when the server ends.
@@ -180,11 +181,15 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
+	weeks, err := weekly.Open(filepath.Join(o.DataDir, "weekly.json"))
+	if err != nil {
+		return err
+	}
 	srv := server.New(server.Config{
 		Control: ctl, Clock: time.Now, Log: log, Version: v, Token: token, Sealer: keys, BuildLogs: filepath.Join(o.DataDir, "builds"),
 		LoggedOut: filepath.Join(o.DataDir, "logged-out.json"), TaskSocket: taskSocket, MAC: keys.Token, Collectors: []prometheus.Collector{meter, telemetry.NewGauges(ctl), onward},
 		Address: browsers.open, Hosts: hostsOf(o), Accounts: accountsOf(as), SSO: sso, Cluster: review, Reported: curves.Store,
-		Shares: shares, RequestRate: o.RequestRate,
+		Shares: shares, Mail: mailReports(mail), Weekly: weeks, RequestRate: o.RequestRate,
 		Status: status,
 	})
 	probes.pass(srv.Probes())
@@ -193,7 +198,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		return err
 	}
 	log.Info("serving", "address", address, "data", o.DataDir, "version", v.Version)
-	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, why.run, nodes.run, curves.run, tracing(tracer, ctl), operator, where.mirror(o, ctl, log), openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run)
+	err = work(ctx, ctl, srv, append(listeners, tasks), services.Run, seen.run, why.run, nodes.run, curves.run, tracing(tracer, ctl), operator, where.mirror(o, ctl, log), openToMachine(as, ctl, log), browsers.run(srv.Listener(), srv.Bound), notifySystemd(handed, log), reach, notifier(ctl, guard, keys, mail, post, cmp.Or(o.Advertise, "muster"), log).Run, onward.Run, srv.Weekly)
 	rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownWait)
 	defer cancel()
 	// Its helper has no reason to stay where nothing runs. One that does not hear

@@ -25,7 +25,7 @@ const Database = "muster.db"
 
 // names are what goes, files and folders of the data directory. The rest belongs to
 // the machine (sockets, locks, processes) or is made again (images, programs).
-var names = []string{"secrets.key", "secrets.vault", "logged-out.json", "shares.json", "series", "waited.json", "nodes-past.json", "reported", "logs", "builds", "models", "audit-sent", "unreadable", Database}
+var names = []string{"secrets.key", "secrets.vault", "logged-out.json", "shares.json", "weekly.json", "series", "waited.json", "nodes-past.json", "reported", "logs", "builds", "models", "audit-sent", "unreadable", Database}
 
 // Manifest says what a stream holds.
 type Manifest struct {

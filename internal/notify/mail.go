@@ -33,6 +33,11 @@ type Mail struct {
 }
 
 func (m *Mail) send(ctx context.Context, d *core.Delivery) (err error) {
+	return m.hand(ctx, d.To.Email, func() ([]byte, error) { return m.message(d) })
+}
+
+// hand hands a message over to the mail server, for one receiver.
+func (m *Mail) hand(ctx context.Context, to string, message func() ([]byte, error)) (err error) {
 	if m.Server == "" {
 		return fatal{errors.New("this server sends no mail any more")}
 	}
@@ -70,7 +75,7 @@ func (m *Mail) send(ctx context.Context, d *core.Delivery) (err error) {
 	if err := m.open(c, host, conf, port == "465"); err != nil {
 		return err
 	}
-	return m.pass(c, d)
+	return m.pass(c, to, message)
 }
 
 // open greets the server, encrypts the connection and shows who we are.
@@ -104,19 +109,19 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// pass hands the message over.
-func (m *Mail) pass(c *smtp.Client, d *core.Delivery) error {
+// pass says from whom to whom, and what.
+func (m *Mail) pass(c *smtp.Client, to string, write func() ([]byte, error)) error {
 	if err := c.Mail(m.From); err != nil {
 		return err
 	}
-	if err := c.Rcpt(d.To.Email); err != nil {
+	if err := c.Rcpt(to); err != nil {
 		return err
 	}
 	w, err := c.Data()
 	if err != nil {
 		return err
 	}
-	message, err := m.message(d)
+	message, err := write()
 	if err == nil {
 		_, err = w.Write(message)
 	}
@@ -130,19 +135,30 @@ func (m *Mail) pass(c *smtp.Client, d *core.Delivery) error {
 // message is the mail with its head. Its Message-ID is that of the delivery, by
 // which programs of readers know a repeated one.
 func (m *Mail) message(d *core.Delivery) ([]byte, error) {
+	b := m.head(&Letter{ID: d.ID, To: d.To.Email, Subject: subject(d), At: d.What.At})
+	err := part(b, "text/plain", text(d))
+	return b.Bytes(), err
+}
+
+// head begins a message. A text of one's own is in the body and, encoded, in the subject
+// only.
+func (m *Mail) head(l *Letter) *bytes.Buffer {
 	var b bytes.Buffer
 	_, domain, _ := strings.Cut(m.From, "@")
-	// A text of one's own is in the body and, encoded, in the subject only.
 	for _, h := range [][2]string{
-		{"From", m.From}, {"To", d.To.Email}, {"Subject", mime.QEncoding.Encode("utf-8", subject(d))},
-		{"Date", d.What.At.UTC().Format(time.RFC1123Z)}, {"Message-ID", "<" + d.ID + "@" + domain + ">"},
+		{"From", m.From}, {"To", l.To}, {"Subject", mime.QEncoding.Encode("utf-8", l.Subject)},
+		{"Date", l.At.UTC().Format(time.RFC1123Z)}, {"Message-ID", "<" + l.ID + "@" + domain + ">"},
 		{"Auto-Submitted", "auto-generated"}, {"MIME-Version", "1.0"},
-		{"Content-Type", "text/plain; charset=utf-8"}, {"Content-Transfer-Encoding", "quoted-printable"},
 	} {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
 	}
-	b.WriteString("\r\n")
-	q := quotedprintable.NewWriter(&b)
-	_, err := q.Write([]byte(text(d)))
-	return b.Bytes(), errors.Join(err, q.Close())
+	return &b
+}
+
+// part writes a text with the lines that say what it is.
+func part(b *bytes.Buffer, kind, text string) error {
+	fmt.Fprintf(b, "Content-Type: %s; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n", kind)
+	q := quotedprintable.NewWriter(b)
+	_, err := q.Write([]byte(text))
+	return errors.Join(err, q.Close())
 }

@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -27,7 +28,8 @@ type letter struct {
 	from, to, user string
 	encrypted      bool
 	message        *mail.Message
-	text           string
+	text           string // of a mail of one part
+	raw            string // as it came
 }
 
 // post is a mail server.
@@ -80,8 +82,15 @@ func (v *visit) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
-	v.l.message, v.l.text = m, string(text)
+	raw, err := io.ReadAll(m.Body)
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(raw)))
+	if strings.HasPrefix(m.Header.Get("Content-Type"), "multipart/") {
+		err = nil
+	}
+	v.l.message, v.l.text, v.l.raw = m, string(text), string(raw)
 	v.p.letters = append(v.p.letters, v.l)
 	return err
 }

@@ -37,8 +37,10 @@ import (
 	"github.com/musterhq/muster/internal/server/share"
 	"github.com/musterhq/muster/internal/server/usage"
 	"github.com/musterhq/muster/internal/server/watch"
+	"github.com/musterhq/muster/internal/server/weekmail"
 	"github.com/musterhq/muster/internal/server/workloads"
 	"github.com/musterhq/muster/internal/sharelink"
+	"github.com/musterhq/muster/internal/weekly"
 )
 
 // Config is what a Server needs.
@@ -78,6 +80,10 @@ type Config struct {
 	Reported *reported.Store
 	// Shares are links that show workloads without an account; nil: there are none.
 	Shares *sharelink.Kept
+	// Mail is how reports are mailed, to whom of Weekly each Monday; nil: none are, and to
+	// nobody.
+	Mail   weekly.Mail
+	Weekly *weekly.Kept
 	// SSO is by whom people sign in; nil: by tokens alone.
 	SSO *access.SSO
 	// Cluster says whose a token of a Kubernetes cluster is; nil: these let nobody in.
@@ -98,6 +104,7 @@ type Server struct {
 	tasks    string // socket
 	reported *reported.Store
 	shares   *sharelink.Kept
+	weekly   *weekmail.Service
 	metrics  *metrics
 	api      huma.API
 	mux      *access.Mux
@@ -119,6 +126,7 @@ func New(c Config) *Server {
 		Version: c.Version.Version, Token: c.Token, TaskSocket: c.TaskSocket, MAC: c.MAC, LoggedOut: c.LoggedOut, Address: c.Address, Hosts: c.Hosts, Clock: c.Clock, Log: c.Log,
 		Rules: s.rules(), Accounts: c.Accounts, SSO: c.SSO, Cluster: c.Cluster, Rate: c.RequestRate,
 	})
+	s.weekly = weekmail.New(s.Reader, s.guard, c.Mail, c.Weekly)
 	s.mux = s.guard.NewMux()
 	s.metrics = newMetrics(s)
 	s.metrics.registry.MustRegister(c.Collectors...)
@@ -126,6 +134,9 @@ func New(c Config) *Server {
 	s.routes()
 	return s
 }
+
+// Weekly mails reports on Mondays until ctx is done.
+func (s *Server) Weekly(ctx context.Context) { s.weekly.Run(ctx) }
 
 // Close ends the streams, so that http.Server.Shutdown need not wait for them.
 func (s *Server) Close() { s.once.Do(func() { close(s.closing) }) }
@@ -232,6 +243,7 @@ func (s *Server) routes() {
 	s.sharedSecretRoutes()
 	s.notificationRoutes()
 	usage.Register(s.Reader, s.api)
+	s.weekly.Register(s.api)
 	enter.Register(s.Reader, s.api, s.mux, s.closing)
 	rights.Register(s.Reader, s.api, s.guard)
 	s.serverRoutes()

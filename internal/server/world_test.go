@@ -69,6 +69,12 @@ func (sealer) Seal(user, name, typ string, fields map[string]string, _ map[strin
 // newWorldOver is newWorldWith over a store.
 func newWorldOver(t *testing.T, st store.Store, sso *access.SSO, nodes ...core.Node) *world {
 	t.Helper()
+	return newWorldSet(t, st, func(c *server.Config) { c.SSO = sso }, nodes...)
+}
+
+// newWorldSet is newWorldOver with whatever else a server is told.
+func newWorldSet(t *testing.T, st store.Store, set func(*server.Config), nodes ...core.Node) *world {
+	t.Helper()
 	w := &world{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: st, Log: log, Images: true}, SampleEvery: 50 * time.Millisecond}, w.backend)
@@ -76,10 +82,12 @@ func newWorldOver(t *testing.T, st store.Store, sso *access.SSO, nodes ...core.N
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.server = server.New(server.Config{
-		Control: ctl, Sealer: sealer{}, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, Shares: links, SSO: sso, Cluster: w.reviews,
+	c := server.Config{
+		Control: ctl, Sealer: sealer{}, Clock: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log, Token: "secret", MAC: mac, Shares: links, Cluster: w.reviews,
 		Version: api.Version{Version: "test", Go: "go", API: "v1"}, Status: api.ServerStatus{PID: 1, DataDir: "d"},
-	})
+	}
+	set(&c)
+	w.server = server.New(c)
 	socket := filepath.Join(t.TempDir(), "s")
 	unix, err := net.Listen("unix", socket)
 	if err != nil {

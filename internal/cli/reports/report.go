@@ -2,10 +2,7 @@
 package reports
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +14,7 @@ import (
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/weekly"
 )
 
 // reportBy are what a report can be told apart by.
@@ -27,6 +25,7 @@ func NewReport(s *session.Session) *cobra.Command {
 	var t session.TableFlags
 	var by []string
 	var from, to, project, user, name string
+	var mail mailing
 	cmd := &cobra.Command{
 		Use: "report", Short: "GPU-hours, cost, waits, waste and ends by department, project, pool, user and type of GPU",
 		Long: `Shows what was used in the last 30 days, or in the time given: GPU-hours that were
@@ -34,12 +33,17 @@ charged, what they cost at the prices that held, for how long work waited (the
 mean, and so long or less 95 of 100 waited), what was lost with attempts that
 failed or had to leave, what was seen idle in the last day, and how workloads
 ended. A workload that had GPUs of several pools or types counts in each.
-With --week it is a text of one week that can be mailed: what ran, what waited and
-why, what was wasted, what it cost.`,
+With --week it is a text of one week: what ran, what waited and why, what was
+wasted, what it cost. With --mail the server mails it, as text and HTML, and with
+--mondays it does so each Monday: what you may see at that time, and no more.
+The server has to be able to: muster server --smtp-server.`,
 		Example: `  muster report
   muster report --by department,user --from 2026-11-01 --to 2026-12-01
   muster report --by gpu-type -o csv > november.csv
-  muster report --week | mail -s "Last week" team@example.org
+  muster report --week --mail team@example.org
+  muster report --week --mail team@example.org --mondays --project vision
+  muster report --mails
+  muster report --end-mail 3f9a62d1c07b4e58
   muster report --week=2026-W47 --by user --project vision`,
 		Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,6 +51,16 @@ why, what was wasted, what it cost.`,
 			err := knownBy(by)
 			if err != nil {
 				return err
+			}
+			if !cmd.Flags().Changed("week") && mail.to != "" {
+				return session.UsageError("--mail goes with --week", "muster report --week --mail ADDRESS")
+			}
+			if mail.asked() {
+				if from+to != "" || cmd.Flags().Changed("by") {
+					return session.UsageError("--mail goes with none of --from, --to and --by", "what is mailed is a week, by project, or of one project by person")
+				}
+				mail.project, mail.user, mail.byWeek = project, user, name
+				return mail.do(cmd.Context(), s, t)
 			}
 			if cmd.Flags().Changed("week") {
 				if from+to != "" {
@@ -77,7 +91,13 @@ why, what was wasted, what it cost.`,
 	f.StringVar(&from, "from", "", "from then on: 7d, or an instant; default: 30 days ago")
 	f.StringVar(&to, "to", "", "until then: 1d, or an instant; default: now")
 	f.StringVar(&name, "week", "", "as a text, of one week: last, this, or one like 2026-W47")
-	f.Lookup("week").NoOptDefVal = lastWeek
+	f.Lookup("week").NoOptDefVal = weekly.Last
+	f.StringVar(&mail.to, "mail", "", "with --week: have the server mail it to this address")
+	f.BoolVar(&mail.mondays, "mondays", false, "with --mail: each Monday, of the week before, until it is ended")
+	f.StringVar(&mail.zone, "zone", "", "with --mondays: in which weeks begin, like Europe/Berlin; by default the server's")
+	f.BoolVar(&mail.list, "mails", false, "list who has reports mailed each Monday")
+	f.StringVar(&mail.end, "end-mail", "", "end the one with this ID")
+	cmd.MarkFlagsMutuallyExclusive("mail", "mails", "end-mail")
 	f.StringVarP(&project, "project", "p", "", "only of this project or department")
 	f.StringVar(&user, "user", "", "only of this user")
 	_ = cmd.RegisterFlagCompletionFunc("by", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -128,26 +148,14 @@ func reportColumns(r *api.UsageReport) []session.Column[api.ReportRow] {
 	}
 	seconds := func(n float64) string { return (time.Duration(n) * time.Second).String() }
 	if s := r.Currency; s != "" {
-		cols = append(cols, session.Column[api.ReportRow]{Title: "COST", Cell: func(x api.ReportRow) string { return fixed(x.Cost) + " " + s }})
+		cols = append(cols, session.Column[api.ReportRow]{Title: "COST", Cell: func(x api.ReportRow) string { return weekly.Fixed(x.Cost) + " " + s }})
 	}
 	return append(cols,
-		session.Column[api.ReportRow]{Title: "GPU-HOURS", Cell: func(x api.ReportRow) string { return fixed(x.GPUHours) }},
-		session.Column[api.ReportRow]{Title: "LOST", Cell: func(x api.ReportRow) string { return fixed(x.Lost) }},
-		session.Column[api.ReportRow]{Title: "IDLE", Cell: func(x api.ReportRow) string { return fixed(x.Idle) }},
+		session.Column[api.ReportRow]{Title: "GPU-HOURS", Cell: func(x api.ReportRow) string { return weekly.Fixed(x.GPUHours) }},
+		session.Column[api.ReportRow]{Title: "LOST", Cell: func(x api.ReportRow) string { return weekly.Fixed(x.Lost) }},
+		session.Column[api.ReportRow]{Title: "IDLE", Cell: func(x api.ReportRow) string { return weekly.Fixed(x.Idle) }},
 		session.Column[api.ReportRow]{Title: "WORKLOADS", Cell: func(x api.ReportRow) string { return strconv.Itoa(x.Workloads) }},
 		session.Column[api.ReportRow]{Title: "WAIT", Cell: func(x api.ReportRow) string { return seconds(x.MeanWait) }},
 		session.Column[api.ReportRow]{Title: "WAIT-95", Cell: func(x api.ReportRow) string { return seconds(x.Wait95) }},
-		session.Column[api.ReportRow]{Title: "ENDS", Cell: endsOf})
+		session.Column[api.ReportRow]{Title: "ENDS", Cell: func(x api.ReportRow) string { return weekly.EndsOf(&x) }})
 }
-
-// endsOf is how workloads ended, the most first.
-func endsOf(x api.ReportRow) string {
-	words := slices.SortedFunc(maps.Keys(x.Ends), func(a, b string) int { return cmp.Or(cmp.Compare(x.Ends[b], x.Ends[a]), strings.Compare(a, b)) })
-	for i, w := range words {
-		words[i] = fmt.Sprintf("%d %s", x.Ends[w], w)
-	}
-	return printers.OrDash(strings.Join(words, ", "))
-}
-
-// fixed is a number with two places.
-func fixed(n float64) string { return strconv.FormatFloat(n, 'f', 2, 64) }

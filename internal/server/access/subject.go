@@ -60,6 +60,39 @@ func (s *subject) caller() (rbac.Caller, bool) {
 	return s.ofMachine(rbac.Caller{Name: s.name, Kind: core.SubjectUser}), !disabled && s.socket
 }
 
+// Orderer is who has ordered something that the server does later, by itself.
+type Orderer struct {
+	User    string
+	Owner   bool // whoever the server belongs to
+	Machine bool // who came by the socket of the machine
+}
+
+// OrdererOf is who asks, as they order something.
+func OrdererOf(ctx context.Context) Orderer {
+	return Orderer{User(ctx), Owns(ctx), ByMachine(ctx)}
+}
+
+// As is a context in which the server does what somebody has ordered, with what they may
+// at that time. false: they are let in no more.
+func (g *Guard) As(ctx context.Context, o Orderer) (context.Context, bool) {
+	if !g.rules.Rights().Enabled() {
+		return context.WithValue(ctx, visitKey{}, &visit{identity: identity{user: o.User}}), true
+	}
+	s := &subject{guard: g, name: o.User, owner: o.Owner, socket: o.Machine, origin: draft.Origin{Actor: "user:" + o.User}}
+	_, ok := s.caller()
+	return context.WithValue(ctx, subjectKey{}, s), ok
+}
+
+// Limited reports whether who asks shows a token that lets them do less than they may.
+func Limited(ctx context.Context) bool {
+	s := subjectOf(ctx)
+	if s == nil {
+		return false
+	}
+	c, ok := s.caller()
+	return !ok || s.account != "" || len(c.Permissions) > 0 || c.Scope != ""
+}
+
 // Asker is who asks as rules know them, and what the rules are; false: access control
 // is off, or they are let in no more.
 func Asker(ctx context.Context) (rbac.Caller, *rbac.Policy, bool) {

@@ -32,7 +32,7 @@ svg line{stroke:var(--line)}svg text{fill:var(--muted);font-size:12px}figcaption
 
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }()
 
 // words are what the page says.
@@ -64,7 +64,7 @@ func wordsFor(accept string) *words {
 }
 
 func head(say *words, title string) string {
-	return `<!doctype html><html lang="` + say.lang + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex,nofollow"><title>` +
+	return `<!doctype html><html lang="` + say.lang + `"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex,nofollow"><link rel="icon" href="data:,"><title>` +
 		html.EscapeString(title) + `</title><style>` + style + `</style></head><body><main>`
 }
 

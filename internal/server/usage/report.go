@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/internal/engine/spending"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/server/problem"
+	"github.com/musterhq/muster/internal/server/reader"
 	"github.com/musterhq/muster/internal/store"
 )
 
@@ -50,21 +51,35 @@ func reportRoute(s *routes) {
 		OperationID: "usage-report", Method: http.MethodGet, Path: "/v1/report", Summary: "GPU-hours, cost, waits, waste and ends by department, project, pool, user and type of GPU", Tags: []string{"usage"},
 		Description: "Of what who asks may see. What is idle is known of the last day; a workload that had GPUs of several pools or types counts in each.",
 	}, func(ctx context.Context, in *reportInput) (*reportOutput, error) {
-		r, err := newReporting(ctx, s, in)
-		if err != nil {
-			return nil, err
-		}
-		for _, step := range []func(context.Context) error{r.uses, r.submitted, r.before} {
-			if err := step(ctx); err != nil {
-				return nil, problem.Of(s.Log, err)
-			}
-		}
-		out, err := r.answer(ctx)
+		out, err := s.report(ctx, in)
 		if err != nil {
 			return nil, problem.Of(s.Log, err)
 		}
 		return &reportOutput{out}, nil
 	})
+}
+
+// Report is what the route answers who asks, of a time: by project, or of one project by
+// user.
+func Report(ctx context.Context, r *reader.Reader, from, to time.Time, project, user string) (api.UsageReport, error) {
+	by := "project"
+	if project != "" {
+		by = "user"
+	}
+	return (&routes{Reader: r}).report(ctx, &reportInput{From: from, To: to, By: []string{by}, Project: project, User: user})
+}
+
+func (s *routes) report(ctx context.Context, in *reportInput) (api.UsageReport, error) {
+	r, err := newReporting(ctx, s, in)
+	if err != nil {
+		return api.UsageReport{}, err
+	}
+	for _, step := range []func(context.Context) error{r.uses, r.submitted, r.before} {
+		if err := step(ctx); err != nil {
+			return api.UsageReport{}, err
+		}
+	}
+	return r.answer(ctx)
 }
 
 // reporting gathers a report.

@@ -138,7 +138,7 @@ func TestTheFirstScreenOfWhatRuns(t *testing.T) {
 	g.until(`document.querySelectorAll('.curve .plot-tip').length === 4 && document.querySelector('.curve .plot-tip b').innerText === 'step 1000'`)
 	g.press("Escape")
 	g.until(`!document.querySelector('.curve .plot-tip')`)
-	g.dragOver(".curve", 0.3, 0.6)
+	g.must(g.Drag(".curve", 0.3, 0.6))
 	g.until(`document.querySelector('.curve .line').getAttribute('d').split('L').length < 14`)
 	g.clickText("button", "Whole range")
 	g.until(`document.querySelector('.curve .line').getAttribute('d').split('L').length === 20`)
@@ -150,24 +150,6 @@ func TestTheFirstScreenOfWhatRuns(t *testing.T) {
 	w.start()
 	g.visit("workloads/default/train")
 	g.until(`document.querySelectorAll('.curve .line').length === 4`)
-}
-
-// dragOver drags from one part of the width of what a selector finds to another.
-func (g *page) dragOver(selector string, from, to float64) {
-	g.t.Helper()
-	var r []float64
-	g.must(g.Eval(`(() => { const e = document.querySelector(`+browser.Quote(selector)+`); e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height] })()`, &r))
-	y := r[1] + r[3]/2
-	for i, e := range []map[string]any{
-		{"type": "mouseMoved", "x": r[0] + from*r[2], "y": y, "button": "none"},
-		{"type": "mousePressed", "x": r[0] + from*r[2], "y": y, "button": "left", "clickCount": 1},
-		{"type": "mouseMoved", "x": r[0] + to*r[2], "y": y, "button": "left", "buttons": 1},
-		{"type": "mouseReleased", "x": r[0] + to*r[2], "y": y, "button": "left", "clickCount": 1},
-	} {
-		if err := g.Call("Input.dispatchMouseEvent", e); err != nil {
-			g.t.Fatal(i, err)
-		}
-	}
 }
 
 // allPhases shows the machine of all phases on the page of a workload.
@@ -339,6 +321,7 @@ func TestStripsOfRanks(t *testing.T) {
 		const others = [0, 1, 3, 4, 5].map(most)
 		return document.querySelector('.heat-of button[aria-pressed=true]').innerText === 'Step time' && most(2) > 240 && others.every(n => n > 10) && others.filter(n => n < 220).length >= 2
 	})()`)
+	zoomsAndSaves(g)
 	g.must(g.Eval(`document.querySelector('.heat').focus()`, nil))
 	g.press("ArrowDown", "ArrowDown", "ArrowDown")
 	g.until(`/^worker 2 · .* · (no step ended|[0-9.,]+ m?s)$/.test(document.querySelector('.matrix-said').innerText)`)

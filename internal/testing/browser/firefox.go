@@ -87,7 +87,23 @@ func (b *Browser) bidiTab(userContext string, width, height int) (*Page, error) 
 	if err := p.Resize(width, height); err != nil {
 		return nil, err
 	}
-	return p, p.askBidi("browsingContext.activate", map[string]any{}, nil) // what is not in front gets no keys
+	return p, p.toFront()
+}
+
+// toFront has the tab be the one that is seen. Firefox has one window for all of them, and
+// what is not in front there is hidden, and gets no keys; in Chromium each is seen.
+func (p *Page) toFront() error {
+	if !p.b.bidi || p.session == "" {
+		return nil
+	}
+	p.b.mu.Lock()
+	already := p.b.front == p.target
+	p.b.front = p.target
+	p.b.mu.Unlock()
+	if already {
+		return nil
+	}
+	return p.askBidi("browsingContext.activate", map[string]any{}, nil)
 }
 
 // askBidi is ask of what is about this tab.
@@ -210,13 +226,17 @@ func (p *Page) typeBidi(text string) error {
 	return p.pressBidi(keys...)
 }
 
+// left is NS_BINDING_ABORTED: the page was left while something still loaded.
+const left = "2152398850"
+
 // happenedBidi notes what a page should not have said.
 func (b *Browser) happenedBidi(method string, params json.RawMessage) {
 	var e struct {
 		Level, Text, Type string
 		Source            struct{ Context string }
 	}
-	if method != "log.entryAdded" || json.Unmarshal(params, &e) != nil || e.Level != "error" {
+	if method != "log.entryAdded" || json.Unmarshal(params, &e) != nil || e.Level != "error" ||
+		strings.Contains(e.Text, "font: download failed") && strings.Contains(e.Text, "status="+left) {
 		return
 	}
 	b.mu.Lock()

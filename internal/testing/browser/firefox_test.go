@@ -1,23 +1,32 @@
 package browser_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/musterhq/muster/internal/testing/browser"
 )
 
+// inFirefox is how the names of journeys begin that are made in Firefox.
+const inFirefox = "TestInFirefox/"
+
+// Journeys that are made in Chromium are made in Firefox, too: of each thing that people
+// do there is one. MUSTER_BROWSER=firefox has all others do so.
+func TestInFirefox(t *testing.T) {
+	if everywhere {
+		t.Skip("all tests are in Firefox")
+	}
+	for name, journey := range map[string]func(*testing.T){
+		"SignIn": TestWhoeverIsLoggedOutComesBackToWhereTheyWere, "SubmitAndMend": TestSubmittingWithFormAndYAML, "Watch": TestAWorkloadIsSeenFromSubmissionToItsEnd,
+		"Logs": TestALogIsSearchedWhole, "Why": TestFindingWhyItWaits, "SuspendResumeUndo": TestWhatCanBeUndoneIs, "Bulk": TestWorkloadsAreChosenAndStoppedTogether,
+		"Compare": TestComparingWorkloads, "Queue": TestApprovingWhereTheReasonStands, "Settings": TestSettings, "Charts": TestCurvesAreSmoothedAndSaved,
+	} {
+		t.Run(name, journey)
+	}
+}
+
 // What people do most goes in Firefox, too: one server, one tab, from the login to the map.
 func TestFirefox(t *testing.T) {
-	b, err := browser.StartFirefox()
-	if errors.Is(err, browser.ErrNoFirefox) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	w := newWorldIn(t, b)
+	w := newWorldIn(t, fox.browser(t, browser.StartFirefox))
 	g := w.enter(1280, 800)
 	phase := func(p string) {
 		t.Helper()

@@ -29,6 +29,7 @@ const fleetToken = "the token of a fleet, long enough"
 
 // fleet is a real server over a backend with as many nodes as a test wants.
 type fleet struct {
+	b       *browser.Browser
 	t       testing.TB
 	url     string
 	backend *fakebackend.Backend
@@ -42,8 +43,8 @@ func newFleet(t testing.TB, nodes ...core.Node) *fleet {
 // newFleetLooked is newFleet where what is used is looked at now and then.
 func newFleetLooked(t testing.TB, every time.Duration, nodes ...core.Node) *fleet {
 	t.Helper()
-	one.browser(t, browser.Start)
-	f := &fleet{t: t, backend: fakebackend.New("fake", time.Now, nodes)}
+	b := one.of(t, browser.Start)
+	f := &fleet{t: t, b: b, backend: fakebackend.New("fake", time.Now, nodes)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctl := controltest.Begin(t, control.Options{Deps: draft.Deps{Store: memstore.New(), Log: log}, SampleEvery: every}, f.backend)
 	links, err := sharelink.Open("")
@@ -129,7 +130,7 @@ func (f *fleet) busy(r *backend.Reading, w api.Workload, part float64) {
 // enter opens a page that is logged in.
 func (f *fleet) enter(width, height int) *page {
 	f.t.Helper()
-	p, err := one.b.NewPage(width, height)
+	p, err := f.b.NewPage(width, height)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -102,14 +102,14 @@ func TestOnlyTheKeyboard(t *testing.T) {
 // What workloads write and are called is text, whatever it looks like.
 func TestNothingOfAWorkloadIsMarkup(t *testing.T) {
 	w := newWorld(t)
-	w.submit(`{name: wild, command: ["sh", "-c", "printf '<script>window.hacked=1</script><img src=x onerror=window.hacked=1>\\n\\033[31mred\\033[0m \\033]0;title\\007\\033[2Jcleared \\a\\b\\n'; exit 3"]}`)
+	w.submit(`{name: wild, command: ["sh", "-c", "printf '<script>window.hacked=1</script><img src=x onerror=window.hacked=1>\\n\\033[31mred\\033[0m \\033]0;title\\007\\033[2Jcleared \\a\\b\\n\\033[38;5;208morange\\033[0m\\n'; exit 3"]}`)
 	g := w.enter(1280, 800)
 	g.until(row("wild") + `.includes('Failed')`)
 	g.visit("workloads/default/wild")
 	g.shows("<img src=x onerror=window.hacked=1>") // of the command
 	g.clickText(".tabs a", "Logs")
 	g.shows("<script>window.hacked=1</script>")
-	g.until(`document.querySelector('.log .fg-red')?.innerText === 'red'`)
+	g.until(`document.querySelector('.log .fg-red')?.innerText === 'red' && document.querySelector('.log .fg-yellow')?.innerText === 'orange'`) // what of 256 colors is nearest
 	g.until(`[...document.querySelectorAll('.log-text')].some(e => e.innerText.trim() === 'red cleared')`)
 	g.until(`window.hacked === undefined && document.title === 'wild · Muster'`)
 }

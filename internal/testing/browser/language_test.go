@@ -32,4 +32,10 @@ func TestThePagesAreInTheLanguageOfTheBrowser(t *testing.T) {
 	in("de", "Warteschlange")
 	g.visit("overview")
 	g.shows("Letzte Fehlschläge")
+	// What is chosen is what the server knows, whatever it is called.
+	g.visit("settings?tab=notifications")
+	g.clickText("button", "Neue Benachrichtigung")
+	g.until(`document.querySelector('dialog select option[value="email"]')`)
+	g.must(g.Eval(`(() => { const e = document.querySelector('dialog select'); e.value = 'email'; e.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
+	g.until(`[...document.querySelectorAll('dialog label')].some(e => e.innerText === 'email')`)
 }

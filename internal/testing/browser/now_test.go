@@ -27,6 +27,15 @@ func TestWhatIsOldSaysSo(t *testing.T) {
 	w.stop()
 	g.until(`/No connection to the server since \d\d:\d\d:\d\d/.test(document.querySelector('.notice.lost')?.innerText)`)
 	g.until(`document.querySelector('.log-foot').innerText.includes('disconnected')`)
+	// What has become of anything is not known: the badge counts on, ages stand still.
+	g.must(g.Eval(`(() => { const seen = new Set(); window.badges = seen; setInterval(() => seen.add(document.querySelector('.nav .live').innerText), 50) })()`, nil))
+	g.clickText("[role=tab]", "Overview")
+	const ran = `document.querySelector('.lifeline')?.innerText`
+	g.until(ran)
+	g.must(g.Eval(`window.ran = `+ran, nil))
+	g.until(`window.badges.size >= 4`)
+	g.until(ran + ` === window.ran`)
+	g.clickText("[role=tab]", "Logs")
 	w.start()
 	g.until(`!document.querySelector('.notice.lost') && document.querySelector('.log-foot').innerText.includes('live')`)
 	g.visit("workloads/default/held")

@@ -118,9 +118,16 @@ func (p *Page) ask(method string, params any, out any) error {
 	return json.Unmarshal(result, out)
 }
 
-// Call asks the browser something of its protocol for which there is no method
-// here.
-func (p *Page) Call(method string, params any) error { return p.ask(method, params, nil) }
+// ErrOnlyChromium says that something is asked which only Chromium's protocol has.
+var ErrOnlyChromium = errors.New("only Chromium can be asked for this")
+
+// Call asks Chromium something of its protocol for which there is no method here.
+func (p *Page) Call(method string, params any) error {
+	if p.b.bidi {
+		return fmt.Errorf("%w: %s", ErrOnlyChromium, method)
+	}
+	return p.ask(method, params, nil)
+}
 
 // happened notes what a page should not have said.
 func (p *Page) happened(method string, params json.RawMessage) {
@@ -189,9 +196,9 @@ func (p *Page) Prefer(scheme string, still bool) error {
 	if still {
 		motion = "reduce"
 	}
-	return p.ask("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
+	return p.Call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{
 		{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": motion},
-	}}, nil)
+	}})
 }
 
 // Open goes to a URL and returns once it has loaded.
@@ -250,6 +257,9 @@ func (p *Page) Until(js string) error { return p.until("!!("+js+")", js) }
 func (p *Page) UntilPromised(js string) error { return p.until("("+js+").then(Boolean)", js) }
 
 func (p *Page) until(ask, js string) error {
+	if err := p.toFront(); err != nil {
+		return err
+	}
 	var last error
 	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(15 * time.Millisecond) {
 		var ok bool
@@ -328,8 +338,44 @@ func (p *Page) clickOn(find string) error {
 	return nil
 }
 
+// Drag presses the mouse at one part of the width of what a CSS selector finds (0 to 1),
+// moves it to another, and lets it go.
+func (p *Page) Drag(selector string, from, to float64) error {
+	at := `(() => { const e = document.querySelector(` + quote(selector) + `); e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x, r.y + r.height / 2, r.width] })()`
+	if err := p.Until(`document.querySelector(` + quote(selector) + `)?.getBoundingClientRect().width > 0`); err != nil {
+		return err
+	}
+	var r []float64
+	if err := p.Eval(at, &r); err != nil {
+		return err
+	}
+	a, b := r[0]+from*r[2], r[0]+to*r[2]
+	if p.b.bidi {
+		return p.act(map[string]any{"type": "pointer", "id": "mouse", "actions": []any{
+			map[string]any{"type": "pointerMove", "x": int(a), "y": int(r[1])}, map[string]any{"type": "pointerDown", "button": 0},
+			map[string]any{"type": "pointerMove", "x": int((a + b) / 2), "y": int(r[1])}, map[string]any{"type": "pointerMove", "x": int(b), "y": int(r[1])}, map[string]any{"type": "pointerUp", "button": 0},
+		}})
+	}
+	for _, step := range []struct {
+		kind, button string
+		x            float64
+	}{{"mouseMoved", "none", a}, {"mousePressed", "left", a}, {"mouseMoved", "left", (a + b) / 2}, {"mouseMoved", "left", b}, {"mouseReleased", "left", b}} {
+		e := map[string]any{"type": step.kind, "x": step.x, "y": r[1], "button": step.button, "clickCount": 1}
+		if step.button == "left" {
+			e["buttons"] = 1
+		}
+		if err := p.ask("Input.dispatchMouseEvent", e, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Type writes text where the focus is.
 func (p *Page) Type(text string) error {
+	if err := p.toFront(); err != nil {
+		return err
+	}
 	if p.b.bidi {
 		return p.typeBidi(text)
 	}
@@ -341,6 +387,9 @@ var keyCodes = map[string]int{"Enter": 13, "Escape": 27, "Tab": 9, "ArrowDown": 
 
 // Press presses keys one after the other: "j", "Enter", "Control+k".
 func (p *Page) Press(keys ...string) error {
+	if err := p.toFront(); err != nil {
+		return err
+	}
 	if p.b.bidi {
 		return p.pressBidi(keys...)
 	}
@@ -401,6 +450,23 @@ func (p *Page) Screenshot(file string) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
+// PDF is what the page looks like on paper (A4).
+func (p *Page) PDF() ([]byte, error) {
+	var made struct {
+		Data string `json:"data"`
+	}
+	var err error
+	if p.b.bidi {
+		err = p.askBidi("browsingContext.print", map[string]any{"page": map[string]float64{"width": 21, "height": 29.7}}, &made)
+	} else {
+		err = p.ask("Page.printToPDF", map[string]any{"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true}, &made)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return base64.StdEncoding.DecodeString(made.Data)
+}
+
 // ForgetCookies logs the page out, as time does.
 func (p *Page) ForgetCookies() error {
 	if p.b.bidi {
@@ -411,13 +477,13 @@ func (p *Page) ForgetCookies() error {
 
 // Grant lets pages of an origin do what they would have to ask a person for.
 func (p *Page) Grant(permission, origin string) error {
-	return (&Page{b: p.b}).ask("Browser.grantPermissions", map[string]any{"permissions": []string{permission}, "origin": origin, "browserContextId": p.context}, nil)
+	return (&Page{b: p.b}).Call("Browser.grantPermissions", map[string]any{"permissions": []string{permission}, "origin": origin, "browserContextId": p.context})
 }
 
 // Metric is one of the browser's own figures of the page, such as TaskDuration
 // (seconds of work) or JSHeapUsedSize (bytes).
 func (p *Page) Metric(name string) (float64, error) {
-	if err := p.ask("Performance.enable", nil, nil); err != nil {
+	if err := p.Call("Performance.enable", nil); err != nil {
 		return 0, err
 	}
 	var r struct {
@@ -440,7 +506,7 @@ func (p *Page) Metric(name string) (float64, error) {
 // Heap is how many bytes of the page's heap are in use once what nobody holds has
 // been collected.
 func (p *Page) Heap() (float64, error) {
-	if err := p.ask("HeapProfiler.collectGarbage", nil, nil); err != nil {
+	if err := p.Call("HeapProfiler.collectGarbage", nil); err != nil {
 		return 0, err
 	}
 	var r struct {

@@ -42,6 +42,7 @@ type Browser struct {
 
 	mu      sync.Mutex
 	last    int
+	front   string // in Firefox: the tab that is seen
 	waiting map[int]chan answer
 	pages   map[string]*Page // by session
 	gone    error

@@ -60,6 +60,32 @@ func TestThePaletteActsOnTheWorkloadAtHand(t *testing.T) {
 	g.until(`document.querySelector('.palette-list li') && document.activeElement?.getAttribute('role') === 'combobox'`)
 	g.write("restart")
 	g.until(`![...document.querySelectorAll('.palette-list li')].some(e => e.innerText.startsWith('Restart'))`)
+	// In a list it is the row in which one is, or those that are chosen; nodes and projects
+	// are found, too.
+	open := func(text string) {
+		t.Helper()
+		g.press("Control+k")
+		g.until(`document.querySelector('.palette-list li') && document.activeElement?.getAttribute('role') === 'combobox'`)
+		g.write(text)
+	}
+	g.press("Escape")
+	g.until(`!document.querySelector('dialog[open]')`)
+	g.must(g.Eval(`[...document.querySelectorAll('tbody .row-link')].find(e => e.innerText === 'mine').focus()`, nil))
+	open("restart")
+	g.until(first + ` === 'Restart mine'`)
+	g.press("Escape")
+	g.must(g.Eval(`document.querySelectorAll('tbody input').forEach(e => e.click())`, nil))
+	g.until(`document.querySelector('.bulk-count')?.innerText.startsWith('2 ')`)
+	open("delete")
+	g.until(first + ` === 'Delete 2 workloads'`)
+	g.press("Escape")
+	open(w.node())
+	g.until(`[...document.querySelectorAll('.palette-list li')].some(e => e.innerText.includes('Node') && e.innerText.includes('` + w.node() + `'))`)
+	g.press("Escape")
+	open("default")
+	g.until(`[...document.querySelectorAll('.palette-list li')].some(e => /^default\s+Project$/.test(e.innerText.trim()))`)
+	g.press("Enter")
+	g.until(`location.pathname.endsWith('/projects/default')`)
 }
 
 // What ended for want of memory is restarted with more from its page.

@@ -27,6 +27,18 @@ func TestCurvesAreSmoothedAndSaved(t *testing.T) {
 	// The mean moves less than what it is of, which is drawn below it as it was.
 	const tall = `(d => { const y = d.slice(1).split('L').map(p => Number(p.split(' ')[1])); return Math.max(...y) - Math.min(...y.slice(1)) })`
 	g.until(lines + `.length === 2 && ` + lines + `[0].getAttribute('d') === window.rough && ` + tall + `(` + lines + `[1].getAttribute('d')) < 0.9 * ` + tall + `(window.rough)`)
+	// A stretch is moved and made larger by keys; beside it is not what it was.
+	const axis = `[...document.querySelectorAll('.curve svg text[text-anchor=middle]')].map(e => e.textContent).join()`
+	g.must(g.Eval(`window.whole = `+axis, nil))
+	g.must(g.Drag(".curve", 0.5, 0.7))
+	g.clickUntil("button", "Whole range", `![...document.querySelectorAll('button')].some(b => b.innerText === 'Whole range')`)
+	g.must(g.Drag(".curve", 0.5, 0.7))
+	g.until(`[...document.querySelectorAll('button')].some(b => b.innerText === 'Whole range')`)
+	g.must(g.Eval(`document.querySelector('.curve').focus(); window.axis = `+axis, nil))
+	g.press("Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowRight")
+	g.until(axis + ` !== window.axis && ` + axis + ` !== window.whole`)
+	g.press("Escape")
+	g.until(axis + ` === window.whole`)
 	g.must(g.Eval(`(() => { const make = URL.createObjectURL; URL.createObjectURL = (b) => { if (b.type === 'image/png') window.saved = b; return make.call(URL, b) } })()`, nil))
 	g.click(`.curve-one button[aria-label="Download loss as PNG"]`)
 	g.until(`window.saved`)

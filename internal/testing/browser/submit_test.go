@@ -49,7 +49,7 @@ func (g *page) rewrite(id, text string) {
 // paste pastes text into a field.
 func (g *page) paste(id, text string) {
 	g.t.Helper()
-	g.must(g.Eval(`(() => { const e = document.getElementById('`+id+`'); e.focus(); e.select?.(); const d = new DataTransfer(); d.setData('text/plain', `+browser.Quote(text)+`); e.dispatchEvent(new ClipboardEvent('paste', {clipboardData: d, bubbles: true, cancelable: true})) })()`, nil))
+	g.must(g.Eval(`(() => { const e = document.getElementById('`+id+`'); e.focus(); e.select?.(); const d = new DataTransfer(); d.setData('text/plain', `+browser.Quote(text)+`); const p = new ClipboardEvent('paste', {clipboardData: d, bubbles: true, cancelable: true}); if (!p.clipboardData?.getData('text/plain')) Object.defineProperty(p, 'clipboardData', {value: d}); e.dispatchEvent(p) })()`, nil))
 }
 
 // field is a JavaScript expression: the control of a field of the form.

@@ -25,14 +25,28 @@ type shared struct {
 	err error
 }
 
-// one is that of most tests, and whole that of those which take more than an engine.
-var one, whole shared
+// one is that of most tests, whole that of those which take more than an engine, and fox
+// that of TestInFirefox.
+var one, whole, fox shared
+
+// everywhere has all tests look at the pages in Firefox, but for those which ask for what
+// only Chromium's protocol has: these are skipped.
+var everywhere = os.Getenv("MUSTER_BROWSER") == "firefox"
+
+// of is the browser that a test is for, whatever it would have otherwise.
+func (s *shared) of(t testing.TB, start func() (*browser.Browser, error)) *browser.Browser {
+	t.Helper()
+	if everywhere || strings.HasPrefix(t.Name(), inFirefox) {
+		return fox.browser(t, browser.StartFirefox)
+	}
+	return s.browser(t, start)
+}
 
 // browser starts it for the first who asks.
 func (s *shared) browser(t testing.TB, start func() (*browser.Browser, error)) *browser.Browser {
 	t.Helper()
 	s.Do(func() { s.b, s.err = start() })
-	if errors.Is(s.err, browser.ErrNone) {
+	if errors.Is(s.err, browser.ErrNone) || errors.Is(s.err, browser.ErrNoFirefox) {
 		t.Skip(s.err)
 	}
 	if s.err != nil {
@@ -43,7 +57,7 @@ func (s *shared) browser(t testing.TB, start func() (*browser.Browser, error)) *
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, s := range []*shared{&one, &whole} {
+	for _, s := range []*shared{&one, &whole, &fox} {
 		if s.b != nil {
 			s.b.Close()
 		}
@@ -99,13 +113,13 @@ func program(t testing.TB) string {
 // for browsers.
 func newWorld(t testing.TB, args ...string) *world {
 	t.Helper()
-	return newWorldIn(t, one.browser(t, browser.Start), args...)
+	return newWorldIn(t, one.of(t, browser.Start), args...)
 }
 
 // newWorldInWhole is newWorld before a browser as people have it.
 func newWorldInWhole(t testing.TB, args ...string) *world {
 	t.Helper()
-	return newWorldIn(t, whole.browser(t, browser.StartWhole), args...)
+	return newWorldIn(t, whole.of(t, browser.StartWhole), args...)
 }
 
 // newWorldIn is newWorld before a browser of one's own.
@@ -305,6 +319,9 @@ func (w *world) watched(p *browser.Page) *page {
 
 func (g *page) must(err error) {
 	g.t.Helper()
+	if errors.Is(err, browser.ErrOnlyChromium) && everywhere {
+		g.t.Skip(err)
+	}
 	if err != nil {
 		g.t.Fatal(err)
 	}

@@ -1230,6 +1230,19 @@ export interface NewProject {
   userLimit?: UserLimit
 }
 
+export interface NewReportMail {
+  /** To whom */
+  email: string
+  /** Only what is of this project, or of the projects of this department */
+  project?: string
+  /** In which weeks begin, like Europe/Berlin; default: that of the server */
+  timeZone?: string
+  /** Only what is of this user */
+  user?: string
+  /** last, this, or one like 2026-W47; default: last */
+  week?: string
+}
+
 export interface NewReservation {
   /** For how long, like 2h */
   duration?: string
@@ -1397,6 +1410,17 @@ export interface NewUser {
   osUser?: string
   /** The first whom the identity provider calls by this name is let in as this user */
   sso?: boolean
+}
+
+export interface NewWeeklyReport {
+  /** To whom */
+  email: string
+  /** Only what is of this project, or of the projects of this department */
+  project?: string
+  /** In which weeks begin, like Europe/Berlin; default: that of the server */
+  timeZone?: string
+  /** Only what is of this user */
+  user?: string
 }
 
 export interface Node {
@@ -2100,6 +2124,11 @@ export interface Report {
   task?: number
   /** Steps in all; 0: unknown */
   total?: number
+}
+
+export interface ReportMail {
+  email: string
+  week: string
 }
 
 export interface ReportRow {
@@ -3188,6 +3217,28 @@ export interface WaitedFor {
   hours: number
   /** Token of the first of what kept them, as why says it; NotAsked: that was not looked at yet */
   reason: string
+}
+
+export interface WeeklyReport {
+  /** Who has it mailed: it shows what they may see when it goes out */
+  by: string
+  created: Time
+  email: string
+  id: string
+  lastAt?: Time
+  /** The latest that a mail server has taken */
+  lastWeek?: string
+  /** When the next one goes out */
+  next: Time
+  /** Why the latest try failed */
+  problem?: string
+  project?: string
+  timeZone?: string
+  user?: string
+}
+
+export interface WeeklyReportList {
+  items: WeeklyReport[]
 }
 
 export interface Why {

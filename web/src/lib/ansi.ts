@@ -18,13 +18,14 @@ function indexed(n: number): string {
   if (n < 16) return (n > 7 ? 'bright-' : '') + names[n % 8]
   if (n >= 232) return n < 244 ? 'bright-black' : 'white'
   const c = n - 16
-  return nearest(Math.floor(c / 36) * 51, (Math.floor(c / 6) % 6) * 51, (c % 6) * 51)
+  const level = (n: number): number => n && 55 + 40 * n // as terminals have it
+  return nearest(level(Math.floor(c / 36)), level(Math.floor(c / 6) % 6), level(c % 6))
 }
 
 function nearest(r: number, g: number, b: number): string {
   const top = Math.max(r, g, b)
   if (top < 60) return 'bright-black'
-  const bit = (v: number): number => (v > top * 0.6 ? 1 : 0)
+  const bit = (v: number): number => (v > top * 0.5 ? 1 : 0)
   const n = bit(r) + 2 * bit(g) + 4 * bit(b)
   return n === 7 ? (top > 140 ? 'white' : 'bright-black') : names[n]!
 }

@@ -21,12 +21,19 @@ export function useTicking(text: (now: number) => string, ...on: unknown[]): Rea
   return useMemo(() => computed(() => text(now.value)), on)
 }
 
+/** Set where what is shown is old: its ages stand still, as nobody knows what has become of it. */
+export const held = signal(false)
+
+/** Goes on each second that the page is seen, whatever is held. */
+export const second = signal(0)
+
 let timer: ReturnType<typeof setTimeout> | undefined
 
 function tick(): void {
   clearTimeout(timer)
   if (document.hidden) return
-  now.value = present()
+  second.value++
+  if (!held.peek()) now.value = present()
   timer = setTimeout(tick, 1000 - (Date.now() % 1000) + 5)
 }
 

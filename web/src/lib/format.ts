@@ -30,7 +30,7 @@ export function ago(t: string | undefined | null, now: number): string {
   const d = now - ms(t)
   if (Number.isNaN(d)) return '–'
   if (d < 0) return d > -5000 ? T.$now : phrase(T.$inTime, { time: span(-d).split(' ')[0] })
-  return d < 1000 ? 'now' : span(d).split(' ')[0]!
+  return d < 1000 ? T.$now : span(d).split(' ')[0]!
 }
 
 const two = (n: number): string => String(n).padStart(2, '0')

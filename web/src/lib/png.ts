@@ -5,8 +5,8 @@ const taken = ['fill', 'fill-opacity', 'stroke', 'stroke-opacity', 'stroke-width
 const space = 'http://www.w3.org/2000/svg'
 const head = 26 // pixels above the chart, for its name
 
-/** Saves a chart, twice as large as it is shown. */
-export async function savePNG(chart: SVGSVGElement, name: string, file: string): Promise<void> {
+/** Saves a chart, twice as large as it is shown; cells are those of it that are drawn on a canvas, at the top, so far from its left side. */
+export async function savePNG(chart: SVGSVGElement, name: string, file: string, cells?: { of: HTMLCanvasElement; left: number }): Promise<void> {
   const [width, height] = [chart.clientWidth, chart.clientHeight]
   const copy = chart.cloneNode(true) as SVGSVGElement
   const now = chart.querySelectorAll('*')
@@ -41,7 +41,9 @@ export async function savePNG(chart: SVGSVGElement, name: string, file: string):
     const canvas = document.createElement('canvas')
     canvas.width = 2 * width
     canvas.height = 2 * (height + head)
-    canvas.getContext('2d')!.drawImage(picture, 0, 0)
+    const g = canvas.getContext('2d')!
+    g.drawImage(picture, 0, 0)
+    if (cells) g.drawImage(cells.of, 2 * cells.left, 2 * head, 2 * cells.of.clientWidth, 2 * cells.of.clientHeight)
     const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, 'image/png'))
     if (blob) saveBlob(file, blob)
   } finally {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { now } from '../lib/clock'
+import { held, second } from '../lib/clock'
 import { moment, span } from '../lib/format'
 import { lastHeard, streamState } from '../live/stream'
 import { Icon } from '../ui/icons'
@@ -14,10 +14,14 @@ export function LostBar() {
   useEffect(() => {
     setSince(0)
     if (!lost) return
-    const at = Date.now()
+    // A page that nobody saw has heard nothing for longer than it knows.
+    const at = lastHeard.peek() || Date.now()
     const t = setTimeout(() => setSince(at), patience)
     return () => clearTimeout(t)
   }, [lost])
+  useEffect(() => {
+    held.value = lost && since !== 0
+  }, [lost, since])
   if (!lost || since === 0) return null
   return <div class="notice lost" role="alert"><Icon name="warning" size={14} /> <span>{phrase(T.$disconnectedSinceTime, { time: moment(since, since) })}</span></div>
 }
@@ -25,7 +29,7 @@ export function LostBar() {
 /** Whether what is shown is of now. */
 export function LiveBadge() {
   const s = streamState.value
-  const old = s === 'stale' ? (void now.value, span(Math.max(1000, Date.now() - lastHeard.value))) : ''
+  const old = s === 'stale' ? (void second.value, span(Math.max(1000, Date.now() - lastHeard.value))) : ''
   const text = s === 'live' ? T.$live2 : s === 'paused' ? T.$paused : s === 'connecting' ? T.$connecting : phrase(T.$staleOld, { old })
   const why = {
     live: T.$changesAppearImmediately, paused: T.$thePageWasHiddenUpdates,

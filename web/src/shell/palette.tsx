@@ -4,12 +4,13 @@ import type { ComponentChildren } from 'preact'
 import { dialect, dialectNames, dialects } from '../lib/prefs'
 import { languageChoices, themeChoices } from './choices'
 import { later } from '../lib/later'
-import { go, place, setQuery, workloadPath } from '../lib/router'
-import { allRows, rowNamed } from '../live/store'
+import type { Row } from '../api/types'
+import { go, place, query, workloadPath } from '../lib/router'
+import { allRows, cluster, rowNamed } from '../live/store'
 import { Icon, type IconName } from '../ui/icons'
 import { Dialog } from '../ui/overlay'
 import { Status } from '../ui/status'
-import { acts, perform, refusal, type Act } from '../work/acts'
+import { acts, fit, inHand, perform, refusal, several, type Act } from '../work/acts'
 import { decide } from '../work/remedy'
 import { helpOpen } from './help'
 import { places } from './shell'
@@ -35,11 +36,28 @@ export function score(text: string, want: string): number {
   return Math.max(1, 300 - gaps * 4)
 }
 
-/** What can be done with the workload whose page is shown. */
-function atHand(): Item[] {
-  const [, project, name] = /^workloads\/([^/]+)\/([^/]+)$/.exec(place.value.path) ?? []
-  const w = project && name ? rowNamed(decodeURIComponent(project), decodeURIComponent(name)) : undefined
+/** The row of a list in which somebody is, as the path of its workload; empty: none. */
+const focused = (): string => new URL((document.activeElement?.closest('tr')?.querySelector('.row-link') as HTMLAnchorElement | null)?.href ?? location.href).pathname
+
+/** The workload whose page is shown, why it waits, or in whose row one is. */
+function oneAtHand(focus: string): Row | undefined {
+  const why = place.value.path === 'queue' ? query.value.get('why') : null
+  const [, project, name] = (why ? ['', ...why.split('/').map(encodeURIComponent)] : /(?:^|\/)workloads\/([^/]+)\/([^/]+)$/.exec(place.value.path) ?? /\/workloads\/([^/]+)\/([^/]+)$/.exec(focus)) ?? []
+  return project && name ? rowNamed(decodeURIComponent(project), decodeURIComponent(name)) : undefined
+}
+
+/** What can be done with those that are chosen in a list. */
+function chosenAtHand(): Item[] {
+  const hint = <span class="muted">{several(inHand.value)}</span>
+  return Object.values(acts).filter((a) => fit(a, inHand.value).length > 0).map((a: Act) => ({ id: 'act-' + a.id, label: a.label, hint, icon: a.icon, run: () => void perform(a, inHand.value) }))
+}
+
+/** What can be done with the workload at hand. */
+function atHand(focus: string): Item[] {
+  if (inHand.value.length > 0) return chosenAtHand()
+  const w = oneAtHand(focus)
   if (!w) return []
+  const to = (tab: string): void => go(workloadPath(w.project, w.name, tab))
   const hint = <span class="muted">{w.name}</span>
   const at = encodeURIComponent(w.project) + '/' + encodeURIComponent(w.name)
   const may = (id: string): boolean => !refusal({ id }, w)
@@ -50,14 +68,14 @@ function atHand(): Item[] {
     may('change') && { id: 'act-change', label: T.$priorityAndLimits, hint, icon: 'gear', run: () => later((l) => l.changeForm([w])) },
     may('revise') && { id: 'act-revise', label: T.$editAndRestart, hint, icon: 'code', run: () => go('submit?revise=' + at) },
     { id: 'act-copy', label: T.$copyAndEdit, hint, icon: 'copy', run: () => go('submit?from=' + at) },
-    { id: 'act-logs', label: T.$logs, hint, icon: 'list', run: () => setQuery({ tab: 'logs' }) },
-    { id: 'act-metrics', label: T.$metrics, hint, icon: 'chart', run: () => setQuery({ tab: 'metrics' }) },
+    { id: 'act-logs', label: T.$logs, hint, icon: 'list', run: () => to('logs') },
+    { id: 'act-metrics', label: T.$metrics, hint, icon: 'chart', run: () => to('metrics') },
   ]
   return all.filter((i): i is Item => !!i)
 }
 
-function items(want: string): Item[] {
-  const here = atHand()
+function items(want: string, focus: string): Item[] {
+  const here = atHand(focus)
   const fixed: Item[] = [
     ...places.map((s): Item => ({ id: 'go-' + s.path, label: phrase(T.$goToLabel, { label: s.nav!.label }), icon: s.nav!.icon, run: () => go(s.path) })),
     ...themeChoices().map((c): Item => ({ ...c, id: 'theme-' + c.id, label: phrase(T.$themeTheme, { theme: c.label }) })),
@@ -74,6 +92,12 @@ function items(want: string): Item[] {
     const n = score(i.label, want)
     if (n > 0) hits.push([n + 100, i])
   }
+  const find = (id: string, label: string, icon: IconName, what: string, to: string): void => {
+    const n = score(label, want)
+    if (n > 0) hits.push([n, { id: id + label, label, icon, hint: <span class="muted">{what}</span>, run: () => go(to + encodeURIComponent(label)) }])
+  }
+  for (const p of cluster.value?.projects ?? []) find('project-', p.name, 'people', T.$project, 'projects/')
+  for (const x of cluster.value?.nodes ?? []) find('node-', x.name, 'node', T.$node, 'nodes/')
   for (const r of allRows()) {
     const n = Math.max(score(r.name, want), score(r.project + '/' + r.name, want) - 50)
     if (n > 0) hits.push([n + 5, ofRow(r)])
@@ -89,8 +113,9 @@ const ofRow = (r: ReturnType<typeof allRows>[number]): Item => ({
 export function Palette() {
   const [text, setText] = useState('')
   const [at, setAt] = useState(0)
+  const [focus] = useState(focused) // before the dialog has it
   const list = useRef<HTMLUListElement>(null)
-  const all = items(text.trim().toLowerCase())
+  const all = items(text.trim().toLowerCase(), focus)
   const close = (): void => {
     paletteOpen.value = false
   }

@@ -61,7 +61,7 @@ export function Ask({ title, text, inputs, first = {}, yes, act, close, refuse, 
     <Dialog title={title} close={close} class="admin-dialog">
       <form class="dialog-form" onSubmit={(e) => { e.preventDefault(); void act1() }}>
         {text && <p class="muted">{text}</p>}
-        <div class="ask-fields">{shown.map((i) => <One key={i.name} i={i} value={v[i.name] ?? ''} set={(x) => setV({ ...v, [i.name]: x })} bad={mine(i)} />)}</div>
+        <div class="ask-fields">{shown.map((i) => <One key={i.name} i={i} value={v[i.name] ?? ''} set={(x) => setV((now) => ({ ...now, [i.name]: x }))} bad={mine(i)} />)}</div>
         {error && !shown.some((i) => mine(i)) && <p class="field-bad" role="alert">{sentence(error.message)}{error.hint && <> {sentence(error.hint)}</>}</p>}
         <footer class="dialog-foot">{said && !no && <CopyAs of={() => said(v)} />}<Button onClick={close}>{T.$cancel}</Button><Button type="submit" kind="main" refused={no ?? (busy ? T.$sending : undefined)}>{yes}</Button></footer>
       </form>

@@ -3,7 +3,7 @@ import type { ButtonHTMLAttributes, AnchorHTMLAttributes, ComponentChildren, Ref
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { ApiError } from '../api/client'
 import { present, useTicking } from '../lib/clock'
-import { ago, exact, localTimes, moment } from '../lib/format'
+import { ago, exact, localTimes, moment, ms } from '../lib/format'
 import { go, href, place, plainClick } from '../lib/router'
 import { Icon, type IconName } from './icons'
 import { T } from '../texts'
@@ -59,8 +59,8 @@ export function At({ at, now, seconds = false }: { at: string | number; now: num
 }
 
 /** A moment as its age, which goes on; the tooltip has it exactly. */
-export function Age({ at }: { at: string | undefined | null }) {
-  const text = useTicking((now) => ago(at, now), at)
+export function Age({ at, counted = false }: { at: string | undefined | null; /** Of a sentence such as "5m ago", in which there is no "now". */ counted?: boolean }) {
+  const text = useTicking((now) => (counted && now - ms(at) < 1000 ? '1s' : ago(at, now)), at)
   return <time dateTime={at ?? undefined} title={exact(at)}>{text}</time>
 }
 
@@ -174,7 +174,7 @@ export function Tabs({ label, tabs, chosen, to }: { label: string; tabs: { id: s
 export function Facts({ of }: { of: ([string, ComponentChildren] | null | false | undefined)[] }) {
   return (
     <dl class="facts">
-      {of.filter((f): f is [string, ComponentChildren] => !!f && f[1] !== undefined && f[1] !== null && f[1] !== '').map(([name, value]) => (
+      {of.filter((f): f is [string, ComponentChildren] => !!f && f[1] !== undefined && f[1] !== null && f[1] !== '' && !(Array.isArray(f[1]) && f[1].length === 0)).map(([name, value]) => (
         <div key={name}><dt>{name}</dt><dd>{value}</dd></div>
       ))}
     </dl>

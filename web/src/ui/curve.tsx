@@ -2,10 +2,10 @@
 // rewards are below it, and neither is a part of a whole. All curves of a page share
 // the pointer, and the stretch that somebody drags over one of them.
 import { signal, type Signal } from '@preact/signals'
-import { useState } from 'preact/hooks'
 import { figure } from '../lib/format'
 import { useWidth } from './basics'
 import { foot, left } from './plot'
+import { useZoom } from './zoom'
 import { phrase, T } from '../texts'
 
 export interface Trace { id: string; name: string; xs: number[]; ys: number[]; /** Which of eight colours. */ hue: number; faint?: boolean; /** It lies below its own mean, and is not told of. */ raw?: boolean }
@@ -48,7 +48,6 @@ const named = 8 // that the card beside the pointer tells
 
 export function Curve({ label, traces, of, unit, log = false, height = 150 }: { label: string; traces: Trace[]; of: Shared; /** What the horizontal axis counts. */ unit: (v: number) => string; log?: boolean; height?: number }) {
   const [box, width] = useWidth<HTMLDivElement>()
-  const [drag, setDrag] = useState<[number, number] | null>(null)
   const all = traces.filter((t) => t.xs.length > 0)
   const whole: [number, number] = [Math.min(...all.map((t) => t.xs[0]!)), Math.max(...all.map((t) => t.xs[t.xs.length - 1]!))]
   const zoomed = of.zoom.value
@@ -63,7 +62,7 @@ export function Curve({ label, traces, of, unit, log = false, height = 150 }: { 
   const room = Math.max(40, width - left - 8)
   const x = (v: number): number => left + (hi > lo ? (v - lo) / (hi - lo) : 0.5) * room
   const y = (v: number): number => 8 + (1 - (scale(v) - y0) / (y1 - y0)) * (height - foot - 8)
-  const back = (px: number): number => lo + Math.max(0, Math.min(1, (px - left) / room)) * (hi - lo)
+  const { drag, ...zoom } = useZoom({ whole, seen: [lo, hi], zoomed: !!zoomed, left, room, least: (whole[1] - whole[0]) / 1000, set: (z) => (of.zoom.value = z) })
   const rules = rounds(y0, y1, 3).map((v) => (logs ? 10 ** v : v))
   const at = of.at.value !== null && of.at.value >= lo && of.at.value <= hi ? of.at.value : null
   const rows = at === null ? [] : all.filter((t) => !t.raw).map((t) => ({ t, i: nearest(t.xs, at) })).filter(({ t, i }) => t.xs[i] !== undefined && Math.abs(t.xs[i]! - at) <= Math.max(hi - lo, 1) / 12)
@@ -81,26 +80,17 @@ export function Curve({ label, traces, of, unit, log = false, height = 150 }: { 
   return (
     <div class="plot-frame curve" ref={box} role="group" tabIndex={0} aria-label={phrase(T.$labelUseTheArrowKeysToRead, { label })}
       onBlur={() => (of.at.value = null)}
-      onPointerLeave={() => { of.at.value = null; setDrag(null) }}
+      onPointerLeave={() => { of.at.value = null; zoom.left() }} {...zoom.on}
       onPointerMove={(e) => {
         const px = e.clientX - e.currentTarget.getBoundingClientRect().left
-        of.at.value = px >= left - 4 ? back(px) : null
-        if (drag) setDrag([drag[0], px])
+        of.at.value = px >= left - 4 ? zoom.back(px) : null
+        zoom.moved(e)
       }}
-      onPointerDown={(e) => {
-        if (e.button !== 0 || e.pointerType === 'touch') return
-        const px = e.clientX - e.currentTarget.getBoundingClientRect().left
-        if (px >= left) setDrag([px, px])
-      }}
-      onPointerUp={() => {
-        if (drag && Math.abs(drag[1] - drag[0]) > 8) of.zoom.value = [back(Math.min(...drag)), back(Math.max(...drag))]
-        setDrag(null)
-      }}
-      onDblClick={() => (of.zoom.value = null)}
       onKeyDown={(e) => {
         const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key]
-        if (by && steps.length > 0) of.at.value = steps[Math.max(0, Math.min(steps.length - 1, at === null ? (by < 0 ? steps.length - 1 : 0) : nearest(steps, at) + by))]!
-        else if (e.key === 'Escape' && (at !== null || zoomed)) of.at.value = of.zoom.value = null
+        if (zoom.key(e, at)) of.at.value = null
+        else if (by && steps.length > 0) of.at.value = steps[Math.max(0, Math.min(steps.length - 1, at === null ? (by < 0 ? steps.length - 1 : 0) : nearest(steps, at) + by))]!
+        else if (e.key === 'Escape' && at !== null) of.at.value = null
         else return
         e.preventDefault()
         e.stopPropagation()

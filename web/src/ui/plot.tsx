@@ -7,7 +7,9 @@ import { useId } from 'preact/hooks'
 import type { MetricSeries } from '../api/types'
 import { now } from '../lib/clock'
 import { moment } from '../lib/format'
+import { place } from '../lib/router'
 import { useWidth } from './basics'
+import { useZoom, type Range } from './zoom'
 import { locale, phrase, T } from '../texts'
 
 /** strong: to be seen before all others. A look is for lines that are not told apart by their colour alone. */
@@ -18,7 +20,19 @@ export type Look = 'main' | 'area' | 'thin' | 'limit' | 'idle'
 export interface Moment { at: number; kind: string; weight: number; shape: string; text: string }
 
 /** Where the pointer is, as a time: all plots of a page show the same. */
-const cross = signal<number | null>(null)
+export const cross = signal<number | null>(null)
+
+/** Which stretch of time the plots of a page show, and of which page that is. */
+const zoomed = signal<{ of: string; range: Range } | null>(null)
+const pageNow = (): string => place.value.path
+/** The stretch that somebody looks at on this page, as far as a plot has it. */
+export const stretchOf = (from: number, to: number): Range | null => {
+  const z = zoomed.value
+  return z && z.of === pageNow() && z.range[1] > from && z.range[0] < to ? [Math.max(from, z.range[0]), Math.min(to, z.range[1])] : null
+}
+export const showStretch = (z: Range | null): void => {
+  zoomed.value = z && { of: pageNow(), range: z }
+}
 
 /** A round number that is not below n, and how many steps lead there. */
 export function top(n: number, binary = false): [number, number] {
@@ -81,13 +95,17 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
   const [box, width] = useWidth<HTMLDivElement>()
   const steps = Math.max(0, ...whole.map((l) => l.values.length))
   const skip = young ? Math.max(0, Math.min(steps - fewest, ...whole.map((l) => l.values.findIndex((v) => v !== null)).filter((i) => i >= 0))) : 0
-  const lines = skip > 0 ? whole.map((l) => ({ ...l, values: l.values.slice(skip) })) : whole
-  const from = asked + skip * step * 1000
-  const count = steps - skip
+  const all: Range = [asked + skip * step * 1000, asked + steps * step * 1000]
+  const stretch = stretchOf(...all)
+  const [first, end] = stretch ? [Math.floor((stretch[0] - asked) / 1000 / step), Math.ceil((stretch[1] - asked) / 1000 / step)] : [skip, steps]
+  const lines = first > 0 || end < steps ? whole.map((l) => ({ ...l, values: l.values.slice(first, end) })) : whole
+  const from = asked + first * step * 1000
+  const count = end - first
   const to = from + count * step * 1000
   const seen = lines.flatMap((l) => l.values).filter((v): v is number => v !== null)
   const [max, rules] = most !== undefined ? [most, 2] : top(Math.max(0, ...seen), binary)
   const room = Math.max(40, width - left - 8)
+  const { drag, ...zoom } = useZoom({ whole: all, seen: [from, to], zoomed: !!stretch, left, room, least: 4 * step * 1000, set: showStretch })
   const x = (i: number): number => left + ((i + 0.5) / Math.max(1, count)) * room
   const noted = moments.filter((m) => m.at >= from && m.at <= to)
   const head = noted.length > 0 ? 18 : 8
@@ -102,10 +120,11 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
   const when = moment(from + at * step * 1000, now.peek())
   const near = at < 0 ? [] : noted.filter((m) => Math.abs(xt(m.at) - x(at)) <= Math.max(6, room / Math.max(1, count) / 2))
   return (
-    <div class="plot-frame" ref={box} role="group" tabIndex={0} aria-label={phrase(T.$labelUseTheArrowKeysToRead, { label })} onPointerLeave={() => (cross.value = null)} onBlur={() => (cross.value = null)}
+    <div class="plot-frame" ref={box} role="group" tabIndex={0} aria-label={phrase(T.$labelUseTheArrowKeysToRead, { label })} onPointerLeave={() => { cross.value = null; zoom.left() }} {...zoom.on} onBlur={() => (cross.value = null)}
       onKeyDown={(e) => {
         const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key]
-        if (by) cross.value = from + (Math.max(0, Math.min(count - 1, (at < 0 ? count : at) + by)) + 0.5) * step * 1000
+        if (zoom.key(e, cross.value)) cross.value = null
+        else if (by) cross.value = from + (Math.max(0, Math.min(count - 1, (at < 0 ? count : at) + by)) + 0.5) * step * 1000
         else if (e.key === 'Escape' && at >= 0) cross.value = null
         else return
         e.preventDefault()
@@ -114,6 +133,7 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
       onPointerMove={(e) => {
         const px = e.clientX - e.currentTarget.getBoundingClientRect().left - left
         cross.value = px >= 0 && px <= room ? from + (px / room) * (to - from) : null
+        zoom.moved(e)
       }}>
       {width > 0 && (
         <svg width={width} height={height} role="img" aria-label={phrase(T.$labelTheTableBelowShowsThe, { label })}>
@@ -132,6 +152,7 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
           {noted.filter((m, i) => !noted.some((o, k) => Math.abs(xt(o.at) - xt(m.at)) < 9 && (o.weight > m.weight || (o.weight === m.weight && k > i)))).map((m) => (
             <g key={m.kind + m.at} class="plot-mark milestone" data-kind={m.kind} transform={`translate(${xt(m.at).toFixed(1)} 8)`}><title>{`${m.text}, ${moment(m.at, now.peek())}`}</title><line y1="6" y2={height - foot - 8} /><path d={m.shape} /></g>
           ))}
+          {drag && <rect class="dragged" x={Math.min(...drag)} y={head} width={Math.abs(drag[1] - drag[0])} height={height - foot - head} />}
           {at >= 0 && <path class="cross" d={`M${x(at)} ${head}V${height - foot}`} />}
           {at >= 0 && drawn.map((l) => l.look !== 'thin' && l.values[at] !== null && l.values[at] !== undefined && <circle key={l.id} class="point" {...dye(l)} cx={x(at)} cy={y(l.values[at]!)} r="2.5" />)}
         </svg>
@@ -143,6 +164,7 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
           {rows.map(([l, v]) => <div key={l.id}><span>{l.name}</span><span>{format(v)}</span></div>)}
         </div>
       )}
+      {stretch && <button type="button" class="plot-whole" onClick={() => showStretch(null)}>{T.$wholeRange}</button>}
       <span class="sr" role="status">{at >= 0 && document.activeElement === box.current && `${when}: ${[...near.map((m) => m.text), ...rows.map(([l, v]) => `${l.name} ${format(v)}`)].join(', ') || T.$notMeasured}`}</span>
     </div>
   )
@@ -184,6 +206,12 @@ function range(lines: Line[], count: number, x: (i: number) => number, y: (v: nu
 /** The numbers of series as rows of a twin: the last, mean, least and most. */
 export const figures = (of: { name: string; of: MetricSeries }[], format: (v: number) => string): string[][] =>
   of.map(({ name, of: s }) => [name, ...[s.last, s.mean, s.min, s.max].map((v) => (v === undefined || v === null ? '–' : format(v)))])
+
+/** Lines over time as rows of a table, a column each. */
+export const rowsOfLines = (from: number, step: number, lines: Pick<Line, 'name' | 'values'>[]): (string | number)[][] => [
+  ['time', ...lines.map((l) => l.name)],
+  ...Array.from({ length: Math.max(0, ...lines.map((l) => l.values.length)) }, (_, i) => [new Date(from + i * step * 1000).toISOString(), ...lines.map((l) => l.values[i] ?? '')]),
+]
 
 /** Stretches of time that can be chosen. */
 export const stretches = ['15m', '1h', '6h', '24h'] as const

@@ -1,4 +1,5 @@
 // What can be done with workloads, wherever they are shown.
+import { signal } from '@preact/signals'
 import { send, workloadURL } from '../api/client'
 import type { NewBulkAction, Row } from '../api/types'
 import { plural, shell } from '../lib/format'
@@ -24,6 +25,9 @@ export const acts = {
 
 /** Those that are seldom wanted. */
 export const seldom: Act[] = [acts.hold, acts.release, acts.preempt, acts.move]
+
+/** Those that somebody has chosen in the list that is shown. */
+export const inHand = signal<Named[]>([])
 
 /** What an act is asked of. */
 export type Named = Pick<Row, 'id' | 'name' | 'project' | 'user' | 'phase' | 'kind' | 'preemptible' | 'allowedActions'>

@@ -62,7 +62,7 @@ export async function changeForm(all: Named[]): Promise<void> {
     text: one ? undefined : T.$emptyFieldsStayUnchanged,
     inputs: () => [
       { name: 'priority', options: [...asItIs, ...mine, ...words.map(([w]): [string, string] => [w, w])] },
-      { name: 'preemptible', options: [...asItIs, ['true', 'yes'], ['false', 'no']], note: T.$whetherItCanBePreempted },
+      { name: 'preemptible', options: [...asItIs, ['true', T.$yes], ['false', T.$no]], note: T.$whetherItCanBePreempted },
       ...limits,
     ],
     refuse: (v) => (Object.keys(patchOf(v, first)).length === 0 ? T.$nothingHasChanged : undefined),

@@ -2,6 +2,7 @@
 // side. What each was given, what came of it, and which did best.
 import { useState } from 'preact/hooks'
 import { count } from '../lib/format'
+import { SaveChart } from '../ui/savechart'
 import { csv, saveText } from '../lib/save'
 import { Button, Card, Link, useWidth } from '../ui/basics'
 import { short } from '../ui/curve'
@@ -34,7 +35,7 @@ export function Trials({ title, all, file, missing = [] }: { title: string; all:
   )
   return (
     <>
-      <Card class="wide trials" title={title} aside={<div class="curves-tools"><Columns all={columns} /><Button kind="quiet" icon="download" aria-label={T.$downloadAsCSV} onClick={save} /></div>}>
+      <Card class="wide trials" title={title} aside={<div class="curves-tools"><Columns all={columns} />{target && axes.length > 0 && order.length > 2 && <SaveChart of={title} file={file} />}<Button kind="quiet" icon="download" aria-label={T.$downloadAsCSV} onClick={save} /></div>}>
         {target && axes.length > 0 && order.length > 2 && <Parallel all={ranked(all, target)} given={axes} metric={target} at={at} look={look} />}
         <div class="scroll-x" tabIndex={0} role="region" aria-label={title}>
           <table class="plain">

@@ -39,7 +39,7 @@ export function numbers(r: PendingReason): [string, string][] {
   if (r.queue || r.user) {
     add(r.user ? phrase(T.$usedByUser, { user: r.user }) : T.$inUse, r.allocated)
     add(T.$quotaLower, r.quota)
-    add('limit', r.limit)
+    add(T.$limitLower, r.limit)
     add(T.$fairShareLower, r.share)
     add(T.$requestedLower, r.requested)
   } else {
@@ -48,15 +48,15 @@ export function numbers(r: PendingReason): [string, string][] {
       if (r.pool) out.push([T.$poolLower, r.pool])
       return out
     }
-    add('needs', r.needed ?? r.requested)
-    if (r.total !== undefined) add('free', r.free ?? 0)
+    add(T.$needs, r.needed ?? r.requested)
+    if (r.total !== undefined) add(T.$freeLower, r.free ?? 0)
     add(T.$totalLower, r.total)
     add(T.$largestNode, r.largest)
   }
   if (r.fitting !== undefined && r.tasks !== undefined) out.push([T.$tasksThatFitNow, phrase(T.$usedOfTotal, { used: r.fitting, total: plural(r.tasks, T.$nTasks) })])
   if (r.nodes !== undefined && r.ofNodes) out.push([T.$nodesThatLackIt, phrase(T.$usedOfTotal, { used: r.nodes, total: plural(r.ofNodes, T.$nNodes) })])
   if (r.excluded) out.push([T.$unsuitableNodes, plural(r.excluded, T.$nNodes)])
-  if (r.pool) out.push(['pool', r.pool])
+  if (r.pool) out.push([T.$poolLower, r.pool])
   return out
 }
 
@@ -177,7 +177,7 @@ export function WhyPanel({ project, name, close }: { project: string; name: stri
           <h2><Link to={workloadPath(y.project, y.name)}>{y.name}</Link></h2>
           <div class="page-sub">
             <Status of={{ phase: y.phase, ...(y.reason ? { reason: y.reason } : {}), words: rowNamed(y.project, y.name)?.words ?? {} }} plain />
-            <span>{phrase(T.$forAge, { age: <Age at={y.since} /> })}</span>
+            <span>{phrase(T.$forAge, { age: <Age counted at={y.since} /> })}</span>
             {y.running ? <span>{phrase(T.$tasksRunningTheOthersAre, { tasks: plural(y.running, T.$nTasks) })}</span> : y.position ? <span>{phrase(T.$positionOfMoreInProject, { position: y.position, more: Math.max(y.position, y.waiting ?? 0), project: y.project })}</span> : <span>{y.project}</span>}
           </div>
         </div>

@@ -67,7 +67,7 @@ export function Notifications() {
         </div>
       )}
       <Card title={T.$deliveriesInTheLast7Days} aside={
-        <span class="segments small" role="group" aria-label={T.$state}>{['', 'waiting', 'delivered', 'failed'].map((s) => <button key={s} type="button" aria-pressed={state === s} onClick={() => setState(s)}>{s || 'all'}</button>)}</span>
+        <span class="segments small" role="group" aria-label={T.$state}>{['', 'waiting', 'delivered', 'failed'].map((s) => <button key={s} type="button" aria-pressed={state === s} onClick={() => setState(s)}>{s ? states[s]![1] : T.$all}</button>)}</span>
       }>
         {sent.error && !sent.data ? <Failure error={sent.error} again={sent.again} /> : !sent.data ? <Loading what={T.$loadingDeliveries} rows={3} /> : sent.data.items.length === 0 ? <p class="muted">{state ? phrase(T.$noDeliveriesAreState, { state }) : T.$nothingHasBeenSent}</p> : (
           <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$deliveries}>
@@ -82,7 +82,7 @@ export function Notifications() {
         <Ask title={T.$newNotification} yes={T.$create} close={() => setMaking(false)} first={{ way: 'webhook' }}
           inputs={(v) => [
             { name: 'name', required: true, note: T.$aShortName },
-            { name: 'way', label: T.$channel, options: [['webhook', 'webhook'], ['slack', 'Slack'], [T.$email, 'mail']] },
+            { name: 'way', label: T.$channel, options: [['webhook', 'webhook'], ['slack', 'Slack'], ['email', T.$email]] },
             v.way === 'slack' ? { name: 'slack', required: true, note: T.$urlOfAnIncomingWebhookOr } : v.way === 'email' ? { name: 'email', required: true, note: T.$emailAddress } : { name: 'webhook', required: true, note: T.$urlThatReceivesACloudEvent, placeholder: 'https://' },
             ...(v.way === 'webhook' ? [{ name: 'secret', note: T.$nameOfTheSecretWithThe }] : []),
             { name: 'on', note: T.$statusesSeparatedByCommas, placeholder: 'Running, Failed' },

@@ -46,7 +46,7 @@ export function Server() {
             <div class="scroll-x" tabIndex={0} role="region" aria-label={T.$clusters}>
               <table class="plain rows">
                 <thead><tr><th scope="col">{T.$cluster}</th><th scope="col">{T.$kind}</th><th scope="col">{T.$reachable}</th><th scope="col" data-align="end">{T.$freeGPUs}</th></tr></thead>
-                <tbody>{clusters.data.items.map((c) => <tr key={c.name}><th scope="row">{c.name}</th><td>{c.kind}</td><td>{c.reachable ? 'yes' : <span class="field-bad">{phrase(T.$noMessage, { message: c.message })}</span>}</td><td data-align="end">{phrase(T.$usedOfTotal, { used: c.gpuMilli.free / 1000, total: c.gpuMilli.total / 1000 })}</td></tr>)}</tbody>
+                <tbody>{clusters.data.items.map((c) => <tr key={c.name}><th scope="row">{c.name}</th><td>{c.kind}</td><td>{c.reachable ? T.$yes : <span class="field-bad">{phrase(T.$noMessage, { message: c.message })}</span>}</td><td data-align="end">{phrase(T.$usedOfTotal, { used: c.gpuMilli.free / 1000, total: c.gpuMilli.total / 1000 })}</td></tr>)}</tbody>
               </table>
             </div>
           ) : clusters.error ? <Failure error={clusters.error} /> : <p class="muted">{T.$none}</p>}

@@ -79,7 +79,7 @@ function One({ of, decide }: { of: Ask; decide: (approve: boolean) => void }) {
   const rest = (w.checks ?? []).filter((x) => x.name !== c.name)
   return (
     <Card class="ask" title={<><Link to={workloadPath(w.project, w.name)}>{w.name}</Link> <span class="ask-check">{c.name}</span></>}
-      aside={c.deadline ? <span data-soon={ms(c.deadline) - now.value < 3_600_000 || undefined} class="deadline">{phrase(T.$rejectedInTimeUnless, { time: span(ms(c.deadline) - now.value) })}</span> : <>{phrase(T.$waitingForAge, { age: <Age at={w.since} /> })}</>}>
+      aside={c.deadline ? <span data-soon={ms(c.deadline) - now.value < 3_600_000 || undefined} class="deadline">{phrase(T.$rejectedInTimeUnless, { time: span(ms(c.deadline) - now.value) })}</span> : <>{phrase(T.$waitingForAge, { age: <Age counted at={w.since} /> })}</>}>
       <div class="ask-body">
         <Facts of={[
           [T.$requestedBy, <>{w.user} <span class="muted">{phrase(T.$inTime, { time: w.project })}</span></>],

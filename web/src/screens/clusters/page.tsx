@@ -30,7 +30,7 @@ function One({ of: x }: { of: ClusterInfo }) {
         <h2><Link to={'nodes?q=cluster:' + encodeURIComponent(x.name)}>{x.name}</Link></h2>
         <span class="status plain" data-tone={x.reachable ? 'running' : 'failed'}><Icon name={x.reachable ? 'dot' : 'warning'} size={14} /><span>{x.reachable ? T.$reachable : T.$unreachable}</span></span>
       </header>
-      {!x.reachable && <p class="cluster-why"><b>{phrase(T.$unreachableForAge, { age: <Age at={x.since} /> })}</b> {x.message} <span class="muted">{T.$noNewWorkloadsArePlaced}</span></p>}
+      {!x.reachable && <p class="cluster-why"><b>{phrase(T.$unreachableForAge, { age: <Age counted at={x.since} /> })}</b> {x.message} <span class="muted">{T.$noNewWorkloadsArePlaced}</span></p>}
       <div class="cluster-gpus">
         <Stack parts={[{ name: 'held', amount: held, look: 'busy' }, { name: 'shut', amount: Math.max(0, x.gpuMilli.total - x.gpuMilli.free - held), look: 'shut' }]} whole={x.gpuMilli.total} label={phrase(T.$heldAllocatedFreeOfTotal, { held: milli(held), free: milli(x.gpuMilli.free), total: milli(x.gpuMilli.total) })} />
         <span>{phrase(T.$freeOfTotalGPUsFree, { free: <b>{milli(x.gpuMilli.free)}</b>, total: milli(x.gpuMilli.total) })}</span>

@@ -3,7 +3,8 @@ import { bytes, figure, ms } from '../../lib/format'
 import { oneOf, remembered } from '../../lib/prefs'
 import type { Live } from '../../live/fetch'
 import { Card, Failure, Loading } from '../../ui/basics'
-import { figures, Plot, stretches, Stretches, Twin, type Line } from '../../ui/plot'
+import { figures, Plot, rowsOfLines, stretches, Stretches, Twin, type Line } from '../../ui/plot'
+import { SaveChart } from '../../ui/savechart'
 import { phrase, T } from '../../texts'
 
 /** Up to when the page looks back. */
@@ -59,7 +60,7 @@ export function Courses({ n, of: { data: m, error, again } }: { n: Node; of: Liv
           <div class="courses">
             {all.map((c) => (
               <section key={c.title} class="course-of plot">
-                <h3>{c.title}{c.note && <span> · {c.note}</span>}</h3>
+                <h3>{c.title}{c.note && <span> · {c.note}</span>} <SaveChart of={c.title} file={`${n.name}-${c.title}`.replace(/[^\w.-]+/g, '-')} name={`${n.name}: ${c.title}`} rows={() => rowsOfLines(ms(m.from), m.stepSeconds, c.lines)} /></h3>
                 <Plot binary={c.text === bytes} label={c.title} from={ms(m.from)} step={m.stepSeconds} lines={c.lines} {...(c.most ? { most: c.most } : {})} format={c.text} height={130} young />
                 <Twin label={c.title} head={[T.$metric, T.$last, T.$mean, T.$min, T.$max]} rows={figures(c.rows, c.text)} />
               </section>

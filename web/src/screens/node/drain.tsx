@@ -35,7 +35,7 @@ export function emptyWords(items: DrainStep[], at: number): string {
   if (items.length === 0) return T.$theNodeIsEmptyNoWorkloads
   const all = items.map((s) => takesMs(s, at))
   const open = items.filter((_, i) => Number.isNaN(all[i]!))
-  if (open.length > 0) return phrase(T.$whenTheNodeWillBeEmptyIs, { list: open.slice(0, 2).map((s) => s.workload).join(', '), more: open.length > 2 ? phrase(T.$andOpenMore, { open: open.length - 2 }) : '', more2: open.length === 1 ? 'has' : 'have' })
+  if (open.length > 0) return phrase(T.$whenTheNodeWillBeEmptyIs, { list: open.slice(0, 2).map((s) => s.workload).join(', '), more: open.length > 2 ? phrase(T.$andOpenMore, { open: open.length - 2 }) : '' })
   const most = Math.max(...all)
   return most < 1000 ? T.$theNodeIsEmptyAtOnce : phrase(T.$theNodeIsEmptyInTimeAtThe, { time: span(most) })
 }

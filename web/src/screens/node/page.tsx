@@ -67,11 +67,11 @@ function Actions({ n, drain }: { n: Node; drain: () => void }) {
   return (
     <>
       {n.cordoned
-        ? <Button icon="restart" refused={no} onClick={() => void change(n.name, 'uncordon')} title={T.$acceptWorkloadsAgain}>{T.$uncordon}</Button>
-        : <Button icon="noentry" refused={no} onClick={async () => {
+        ? <Button icon="restart" class="labelled" refused={no} onClick={() => void change(n.name, 'uncordon')} title={T.$acceptWorkloadsAgain}>{T.$uncordon}</Button>
+        : <Button icon="noentry" class="labelled" refused={no} onClick={async () => {
           if (await ask(phrase(T.$cordonName, { name: n.name }), <p>{T.$noNewWorkloadsStartOnIt}</p>, T.$cordon, false)) void change(n.name, 'cordon')
         }}>{T.$cordon}</Button>}
-      <Button icon="drain" kind="danger" refused={n.draining ? (state === 'Drained' ? T.$theNodeIsAlreadyEmpty : T.$theNodeIsBeingDrained) : no} onClick={drain} aria-haspopup="dialog">{T.$drain}</Button>
+      <Button icon="drain" class="labelled" kind="danger" refused={n.draining ? (state === 'Drained' ? T.$theNodeIsAlreadyEmpty : T.$theNodeIsBeingDrained) : no} onClick={drain} aria-haspopup="dialog">{T.$drain}</Button>
       <CopyAs of={() => ({
         cli: `muster node describe ${shell(n.name)}\nmuster metrics --node ${shell(n.name)}\nmuster node drain ${shell(n.name)} --dry-run`,
         python: python(`n = next(n for n in client.cluster()["nodes"] if n["name"] == ${JSON.stringify(n.name)})`, 'print(n["gpu"], n["tasks"])'),

@@ -13,7 +13,8 @@ import type { Screen } from '../../screen'
 import { Age, Card, Empty, Failure, Link, Loading, Page } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { Icon } from '../../ui/icons'
-import { figures, Plot, stretches, Stretches, Twin, type Look } from '../../ui/plot'
+import { SaveChart } from '../../ui/savechart'
+import { figures, Plot, rowsOfLines, top, stretches, Stretches, Twin, type Look } from '../../ui/plot'
 import { Status } from '../../ui/status'
 import { Tile } from '../../ui/tile'
 import { groups } from '../../work/filter'
@@ -84,7 +85,7 @@ function Tiles({ c, s }: { c: Cluster; s: Sums }) {
       <Tile name={T.$allocatedButIdle} value={gpus(s.idle)} to="map?by=use" tone={s.idle > 0 ? 'degraded' : undefined} note={s.idle > 0 ? T.$noActivityMeasured : s.busy > 0 ? T.$allAllocatedGPUsAreBusy : T.$notMeasuredYet} />
       <Tile name={T.$running} value={count(sum('started'))} to="workloads?q=status:started" note={p.Starting ? phrase(T.$startingStarting, { Starting: p.Starting }) : T.$workloads2} />
       <Tile name={T.$waiting2} value={count(waiting)} to="workloads?q=status:waiting" tone={ask > 0 ? 'queued' : undefined} note={ask > 0 ? phrase(T.$askNeedAction, { ask }) : waiting > 0 ? T.$noActionNeeded : T.$nothingIsWaitingLower} />
-      <Tile name={T.$failedIn24H} value={count(bad.length)} to={lately} tone={bad.length > 0 ? 'failed' : undefined} note={ofThose() ?? (bad[0] ? <>{phrase(T.$mostRecentAgeAgo, { age: <Age at={bad[0].endedAt} /> })}</> : T.$noneFailed)} />
+      <Tile name={T.$failedIn24H} value={count(bad.length)} to={lately} tone={bad.length > 0 ? 'failed' : undefined} note={ofThose() ?? (bad[0] ? <>{phrase(T.$mostRecentAgeAgo, { age: <Age counted at={bad[0].endedAt} /> })}</> : T.$noneFailed)} />
       <Tile name={T.$nodesReady} value={count(ready)} of={count(c.nodes.length)} to="nodes" tone={ready < c.nodes.length ? 'degraded' : undefined} note={plural(c.pools.length, T.$nPools)} />
     </div>
   )
@@ -140,10 +141,10 @@ function Course() {
     return s && (metric !== 'gpus_waited_for' || (s.max ?? 0) > 0) ? [{ name, look, of: s }] : []
   })
   return (
-    <Card title={T.$trend} aside={<Stretches chosen={stretch.value} choose={(s) => (stretch.value = s)} />}>
+    <Card title={T.$trend} aside={<span class="metrics-aside">{m && known.length > 0 && <SaveChart of={T.$gpusOverTime} file="gpus" rows={() => rowsOfLines(ms(m.from), m.stepSeconds, known.map((k) => ({ name: k.name, values: k.of.values as (number | null)[] })))} />}<Stretches chosen={stretch.value} choose={(s) => (stretch.value = s)} /></span>}>
       {error && !m ? <Failure error={error} again={again} /> : !m ? <Loading rows={3} /> : known.length === 0 ? <p class="muted">{T.$noMeasurementsYetTheFirst}</p> : (
         <div class="plot">
-          <Plot label={T.$gpusOverTime} from={ms(m.from)} step={m.stepSeconds} lines={known.map((k) => ({ id: k.name, name: k.name, look: k.look, values: k.of.values as (number | null)[] }))} format={figure} height={168} young />
+          <Plot label={T.$gpusOverTime} most={top(Math.max(...known.filter((k) => k.of.metric !== 'gpus_waited_for').map((k) => k.of.max ?? 0)))[0]} from={ms(m.from)} step={m.stepSeconds} lines={known.map((k) => ({ id: k.name, name: k.name, look: k.look, values: k.of.values as (number | null)[] }))} format={figure} height={168} young />
           <Key of={known} />
           <Twin label={T.$gpusOverTime} head={[T.$metric, T.$last, T.$mean, T.$min, T.$max]} rows={figures(known, figure)} />
         </div>

@@ -137,7 +137,7 @@ function Rules({ p }: { p: Project }) {
       [T.$idleLimit, each(p.idleLimit)],
       [T.$budget, p.budgetGpuHours ? phrase(T.$budgetGpuHoursGPUHoursPer, { budgetGpuHours: p.budgetGpuHours, budgetPeriod: p.budgetPeriod }) : null],
       [T.$checks, checks],
-      [T.$created, p.createdAt ? <>{phrase(T.$ageAgo, { age: <Age at={p.createdAt} /> })}</> : null],
+      [T.$created, p.createdAt ? <>{phrase(T.$ageAgo, { age: <Age counted at={p.createdAt} /> })}</> : null],
     ]} />
   )
 }

@@ -4,7 +4,7 @@ import { params as queryOf } from '../../api/client'
 import type { BudgetList, BudgetState, ReportRow, UsageReport } from '../../api/types'
 import { budgetStates } from '../../work/budgets'
 import { now, present } from '../../lib/clock'
-import { count, moment, span as lengthOf } from '../../lib/format'
+import { count, moment, span as lengthOf, localTimes } from '../../lib/format'
 import { setQuery } from '../../lib/router'
 import { csv, saveText } from '../../lib/save'
 import { useLive } from '../../live/fetch'
@@ -71,7 +71,7 @@ export function ReportsPage({ query }: ScreenProps) {
           </div>
         </Card>
       )}
-      {(r.data?.missing ?? []).map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: m })}</p>)}
+      {(r.data?.missing ?? []).map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: localTimes(m, now.value) })}</p>)}
       {(budgets.data?.items.length ?? 0) > 0 && <Budgets items={budgets.data!.items} />}
     </Page>
   )

@@ -1,36 +1,9 @@
 // A field for YAML: numbered lines, colours, and what is wrong at its line. What
 // is typed into is a plain text area, above the coloured copy of its text.
-import type { ComponentChildren } from 'preact'
 import type { FieldProblem } from '../../api/types'
 import { sentence } from '../../ui/basics'
+import { YAMLLine } from '../../ui/yamlline'
 import { T } from '../../texts'
-
-const parts = /(^\s*(?:- )*)(?:([^\s#:"'{}[\],-][^:#]*?)(:)(?=\s|$))?|(#.*$)|("(?:[^"\\]|\\.)*"?|'[^']*'?)|\b(true|false|null|yes|no)\b|((?<![\w.-])-?\d+(?:\.\d+)?(?![\w.]))/gm
-
-/** One line of YAML, coloured. */
-function Line({ of }: { of: string }) {
-  const out: ComponentChildren[] = []
-  let at = 0
-  const put = (s: string, tone?: string): void => {
-    if (s) out.push(tone ? <span class={'y-' + tone}>{s}</span> : s)
-  }
-  for (const m of of.matchAll(parts)) {
-    if (m.index < at || !m[0]) continue
-    put(of.slice(at, m.index))
-    at = m.index + m[0].length
-    if (m[4]) put(m[4], 'comment')
-    else if (m[5]) put(m[5], 'text')
-    else if (m[6]) put(m[6], 'word')
-    else if (m[7]) put(m[7], 'number')
-    else {
-      put(m[1] ?? '')
-      put(m[2] ?? '', 'key')
-      put(m[3] ?? '')
-    }
-  }
-  put(of.slice(at))
-  return <>{out}{'\n'}</>
-}
 
 /** The editor of one document. */
 export function Editor({ id = 'yaml', label = T.$documentAsYAML, value, onChange, onFile, problems, describedBy }: {
@@ -47,7 +20,7 @@ export function Editor({ id = 'yaml', label = T.$documentAsYAML, value, onChange
       <div class="editor-sheet">
         <ol class="editor-numbers" aria-hidden="true">{lines.map((_, i) => <li key={i} data-bad={wrong.has(i + 1) || undefined} title={wrong.get(i + 1)}>{i + 1}</li>)}</ol>
         <div class="editor-text">
-          <pre aria-hidden="true">{lines.map((l, i) => <div key={i} data-bad={wrong.has(i + 1) || undefined}><Line of={l} /></div>)}</pre>
+          <pre aria-hidden="true">{lines.map((l, i) => <div key={i} data-bad={wrong.has(i + 1) || undefined}><YAMLLine of={l} /></div>)}</pre>
           <textarea id={id} value={value} spellcheck={false} autocomplete="off" autocapitalize="off" wrap="off" aria-label={label} aria-invalid={problems.length > 0} aria-describedby={describedBy}
             onInput={(e) => onChange(e.currentTarget.value)}
             onPaste={(e) => {

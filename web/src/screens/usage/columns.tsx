@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { now } from '../../lib/clock'
 import { figure, moment } from '../../lib/format'
 import { useWidth } from '../../ui/basics'
+import { useZoom, type Range } from '../../ui/zoom'
 import { days, foot, left, mark, top } from '../../ui/plot'
 import { phrase, T } from '../../texts'
 
@@ -9,12 +10,18 @@ import { phrase, T } from '../../texts'
 export interface Stack { id: string; name: string; dye: string | number; values: number[] }
 
 /** Columns over time, each of several parts one on the other. Arrow keys read them. */
-export function Columns({ label, starts, length, stacks, format, height = 220 }: { label: string; starts: number[]; length: number; stacks: Stack[]; format: (v: number) => string; height?: number }) {
+export function Columns({ label, starts: allStarts, length, stacks: allStacks, format, height = 220 }: { label: string; starts: number[]; length: number; stacks: Stack[]; format: (v: number) => string; height?: number }) {
   const [box, width] = useWidth<HTMLDivElement>()
   const [at, setAt] = useState(-1)
+  const [range, setRange] = useState<Range | null>(null)
+  const whole: Range = [0, allStarts.length]
+  const [first, end] = range && range[1] <= whole[1] ? [Math.floor(range[0]), Math.ceil(range[1])] : whole
+  const starts = allStarts.slice(first, end)
+  const stacks = allStacks.map((s) => ({ ...s, values: s.values.slice(first, end) }))
   const sums = starts.map((_, i) => stacks.reduce((n, s) => n + (s.values[i] ?? 0), 0))
   const [max, steps] = top(Math.max(0, ...sums))
   const room = Math.max(40, width - left - 4)
+  const { drag, ...zoom } = useZoom({ whole, seen: [first, end], zoomed: end - first < whole[1], left, room, least: 2, set: setRange })
   const each = room / Math.max(1, starts.length)
   const gap = each > 6 ? Math.min(4, each * 0.18) : 0
   const y = (v: number): number => 8 + (1 - v / max) * (height - foot - 8)
@@ -24,10 +31,11 @@ export function Columns({ label, starts, length, stacks, format, height = 220 }:
   const when = at < 0 ? '' : moment(starts[at]!, now.peek(), false)
   const said = at < 0 ? [] : [...stacks.filter((s) => (s.values[at] ?? 0) > 0).map((s) => [s.name, format(s.values[at]!)]), ...(stacks.length > 1 ? [[T.$total2, format(sums[at]!)]] : [])]
   return (
-    <div class="plot-frame" ref={box} role="group" tabIndex={0} aria-label={phrase(T.$labelUseTheArrowKeysToRead, { label })} onPointerLeave={() => setAt(-1)} onBlur={() => setAt(-1)}
+    <div class="plot-frame" ref={box} role="group" tabIndex={0} aria-label={phrase(T.$labelUseTheArrowKeysToRead, { label })} onPointerLeave={() => { setAt(-1); zoom.left() }} {...zoom.on} onBlur={() => setAt(-1)}
       onKeyDown={(e) => {
         const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key]
-        if (by) setAt(Math.max(0, Math.min(starts.length - 1, (at < 0 ? starts.length : at) + by)))
+        if (zoom.key(e, at < 0 ? null : first + at + 0.5)) setAt(-1)
+        else if (by) setAt(Math.max(0, Math.min(starts.length - 1, (at < 0 ? starts.length : at) + by)))
         else if (e.key === 'Escape' && at >= 0) setAt(-1)
         else return
         e.preventDefault()
@@ -36,12 +44,14 @@ export function Columns({ label, starts, length, stacks, format, height = 220 }:
       onPointerMove={(e) => {
         const i = Math.floor((e.clientX - e.currentTarget.getBoundingClientRect().left - left) / each)
         setAt(i >= 0 && i < starts.length ? i : -1)
+        zoom.moved(e)
       }}>
       {width > 0 && (
         <svg width={width} height={height} role="img" aria-label={phrase(T.$labelTheTableBelowShowsThe, { label })}>
           {Array.from({ length: steps + 1 }, (_, i) => (max / steps) * i).map((v) => (
             <g key={v} class="rule"><path d={`M${left} ${y(v)}H${left + room}`} /><text x={left - 7} y={y(v) + 4} text-anchor="end">{figure(v, max / steps)}</text></g>
           ))}
+          {drag && <rect class="dragged" x={Math.min(...drag)} y={8} width={Math.abs(drag[1] - drag[0])} height={height - foot - 8} />}
           {at >= 0 && <rect class="column-at" x={left + at * each} width={each} y={8} height={height - foot - 8} />}
           {starts.map((t, i) => {
             let sum = 0
@@ -65,6 +75,7 @@ export function Columns({ label, starts, length, stacks, format, height = 220 }:
           {said.map(([name, v]) => <div key={name}><span>{name}</span><span>{v}</span></div>)}
         </div>
       )}
+      {end - first < whole[1] && <button type="button" class="plot-whole" onClick={() => setRange(null)}>{T.$wholeRange}</button>}
       <span class="sr" role="status">{at >= 0 && document.activeElement === box.current && `${when}: ${said.map((s) => s.join(' ')).join(', ')}`}</span>
     </div>
   )

@@ -3,8 +3,9 @@ import { useMemo, useState } from 'preact/hooks'
 import { params as queryOf } from '../../api/client'
 import type { Usage, UsageList } from '../../api/types'
 import { now, present } from '../../lib/clock'
-import { count, exact, figure, moment, ms, plural, shell } from '../../lib/format'
+import { count, exact, figure, moment, ms, plural, shell, localTimes } from '../../lib/format'
 import { setQuery, workloadPath } from '../../lib/router'
+import { SaveChart } from '../../ui/savechart'
 import { csv, saveText } from '../../lib/save'
 import { useLive } from '../../live/fetch'
 import { projectNames, session } from '../../live/store'
@@ -132,7 +133,7 @@ export function UsagePage({ query }: ScreenProps) {
         <>
           <Sums of={sums.data} />
           <div class="usage-grid" data-few={items.length < 7 || undefined}>
-            <Card title={phrase(T.$gpuHoursPerMore, { more: step === 24 ? T.$day : step === 1 ? T.$hour : plural(step, T.$nHours) })} aside={<div class="segments small" role="group" aria-label={T.$colorColumnsBy}>{([['what', T.$use2], ['who', T.$owner]] as const).map(([id, name]) => <button key={id} type="button" aria-pressed={whom === (id === 'who')} onClick={() => anew({ columns: id === 'who' ? id : null })}>{name}</button>)}</div>}>
+            <Card title={phrase(T.$gpuHoursPerMore, { more: step === 24 ? T.$day : step === 1 ? T.$hour : plural(step, T.$nHours) })} aside={<span class="metrics-aside"><SaveChart of={T.$gpuHoursOverTime} file="gpu-hours" rows={() => [['from', ...stacks.map((s) => s.name)], ...starts.map((t, i) => [new Date(t).toISOString(), ...stacks.map((s) => s.values[i] ?? 0)])]} /><div class="segments small" role="group" aria-label={T.$colorColumnsBy}>{([['what', T.$use2], ['who', T.$owner]] as const).map(([id, name]) => <button key={id} type="button" aria-pressed={whom === (id === 'who')} onClick={() => anew({ columns: id === 'who' ? id : null })}>{name}</button>)}</div></span>}>
               <div class="plot">
                 <Columns label={T.$gpuHoursOverTime} starts={starts} length={step * 3600_000} stacks={stacks} format={ofHours} />
                 <Legend of={all} hidden={hidden} hide={hide} />
@@ -142,7 +143,7 @@ export function UsagePage({ query }: ScreenProps) {
             <Groups items={items} by={by} dyes={whom ? new Map(all.map((s) => [s.id, s.dye])) : null} />
           </div>
           <p class="muted">{phrase(T.$gpuTimeIsChargedFromATasks, { time: exact(new Date(present()).toISOString()) })}</p>
-          {(sums.data.missing ?? []).map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: m })}</p>)}
+          {(sums.data.missing ?? []).map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: localTimes(m, now.value) })}</p>)}
         </>
       )}
     </Page>

@@ -3,7 +3,7 @@
 import { params as queryOf } from '../../api/client'
 import type { ProjectList, ReportRow, UsageReport } from '../../api/types'
 import { present } from '../../lib/clock'
-import { count, span as lengthOf } from '../../lib/format'
+import { count, localTimes, span as lengthOf } from '../../lib/format'
 import { setQuery } from '../../lib/router'
 import { useLive } from '../../live/fetch'
 import { session } from '../../live/store'
@@ -11,6 +11,7 @@ import type { ScreenProps } from '../../screen'
 import { Button, Card, Empty, Failure, Link, Loading, Page } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { python } from '../../work/acts'
+import { Mailed, mailForm, useMailed } from '../../work/weekmail'
 import { locale, phrase, T } from '../../texts'
 import { later, monday, weekName, weekNamed } from './weeks'
 
@@ -27,6 +28,7 @@ export function WeekPage({ query }: ScreenProps) {
   const asked = 'v1/report' + queryOf({ by: project ? 'user' : 'project', from: from.toISOString(), to: to.toISOString(), project, user })
   const r = useLive<UsageReport>(asked, 'beat', 60_000)
   const projects = useLive<ProjectList>('v1/projects', 'beat', 60_000)
+  const mailed = useMailed()
   const of = project && user ? phrase(T.$userInProject, { user, project }) : project || user || T.$ofEverythingYouMaySee
   const me = session.value?.user
   const people = [...new Set([user, me ?? ''].filter(Boolean))]
@@ -34,6 +36,7 @@ export function WeekPage({ query }: ScreenProps) {
   return (
     <Page class="week" title={phrase(`${T.$weeklyReport} {name}`, { name })} sub={`${day(from)} – ${day(new Date(to.getTime() - 1))} · ${of}`} actions={<>
       <Button icon="download" onClick={() => window.print()}>{T.$print}</Button>
+      <Button onClick={() => mailForm({ week: name, project, user }, mailed.again)}>{T.$mailDots}</Button>
       <CopyAs of={() => ({ cli: `muster report --week=${name}${project ? ' --project ' + project : ''}${user ? ' --user ' + user : ''}`, python: python(`report = client.report(from_=${JSON.stringify(from.toISOString())}, to=${JSON.stringify(to.toISOString())})`, 'print(report["total"])'), curl: curl(asked) })} />
     </>}>
       <div class="toolbar">
@@ -43,6 +46,7 @@ export function WeekPage({ query }: ScreenProps) {
         <label class="week-of">{T.$onlyOfUser} <select value={user} onChange={(e) => setQuery({ user: e.currentTarget.value })}><option value="">{T.$everybody}</option>{people.map((n) => <option key={n} value={n}>{n}</option>)}</select></label>
       </div>
       {r.error && !r.data ? <Failure error={r.error} again={r.again} /> : !r.data ? <Loading what={T.$loadingReport} /> : <Sheet r={r.data} by={project ? 'user' : 'project'} />}
+      <Mailed of={mailed} />
     </Page>
   )
 }
@@ -97,7 +101,7 @@ function Sheet({ r, by }: { r: UsageReport; by: 'user' | 'project' }) {
 
 const nameOf = (x: ReportRow, by: 'user' | 'project'): string => x[by] || '–'
 
-const Missing = ({ of }: { of: string[] }) => <>{of.map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: m })}</p>)}</>
+const Missing = ({ of }: { of: string[] }) => <>{of.map((m) => <p key={m} class="muted">{phrase(T.$notKnownX, { x: localTimes(m, present()) })}</p>)}</>
 
 /** A table of a name and numbers. */
 function Rows({ head, rows, foot }: { head: string[]; rows: string[][]; foot?: string[] }) {

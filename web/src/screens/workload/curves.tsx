@@ -2,7 +2,8 @@
 import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import type { Reported, ReportedSeries, Workload } from '../../api/types'
-import { count } from '../../lib/format'
+import { now } from '../../lib/clock'
+import { count, localTimes } from '../../lib/format'
 import { oneOf, remembered } from '../../lib/prefs'
 import { savePNG } from '../../lib/png'
 import { csv, saveText } from '../../lib/save'
@@ -80,7 +81,7 @@ export function CurveCard({ title, file, lines, missing = [], head, keyed = fals
       </div>
       {names.length > first + 1 && <Button kind="quiet" onClick={() => setOpen(!open)}>{open ? T.$showLess : phrase(T.$showAllN, { n: names.length })}</Button>}
       <Twin label={title} head={[T.$name, T.$line, T.$lastLower, T.$min, T.$max, T.$reports]} rows={lines.slice(0, 200).map((l) => [l.s.metric, l.name, short(l.s.last), `${short(l.s.min)} (${stepText(l.s.minStep)})`, `${short(l.s.max)} (${stepText(l.s.maxStep)})`, count(l.s.reports)])} />
-      {missing.map((x) => <p key={x} class="muted">{phrase(T.$notKnownX, { x })}</p>)}
+      {missing.map((x) => <p key={x} class="muted">{phrase(T.$notKnownX, { x: localTimes(x, now.value) })}</p>)}
     </Card>
   )
 }

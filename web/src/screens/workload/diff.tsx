@@ -61,7 +61,7 @@ const facts: Fact[] = [
   { name: T.$imageDigest, of: (a) => sorted(a.tasks.map((t) => t.imageDigest)) },
   { name: T.$tasks, of: (a) => String(a.tasks.length) },
   { name: T.$lastStep, of: (a) => (a.step ? String(a.step) : '–') },
-  { name: T.$checkpoint, of: (a) => (a.saved ? (a.saved.step ? phrase(T.$stepStep, { step: a.saved.step }) : 'yes') : '–') },
+  { name: T.$checkpoint, of: (a) => (a.saved ? (a.saved.step ? phrase(T.$stepStep, { step: a.saved.step }) : T.$yes) : '–') },
   { name: T.$lostWork, of: (a) => (a.lost && a.lost.seconds > 0 ? `${span(a.lost.seconds * 1000)}${a.lost.gpuSeconds ? phrase(T.$gpuSecondsGPUHours, { gpuSeconds: gpus(Math.round(a.lost.gpuSeconds / 36) / 100) }) : ''}${a.lost.steps ? `, ${plural(a.lost.steps, T.$nSteps)}` : ''}` : '–') },
 ]
 

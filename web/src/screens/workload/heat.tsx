@@ -7,9 +7,10 @@ import { now } from '../../lib/clock'
 import { moment, ms } from '../../lib/format'
 import { remembered } from '../../lib/prefs'
 import { go, workloadPath } from '../../lib/router'
-import { csv, saveText } from '../../lib/save'
-import { Button, Card, useWidth } from '../../ui/basics'
-import { left, mark, times } from '../../ui/plot'
+import { Card, useWidth } from '../../ui/basics'
+import { cross, left, mark, showStretch, stretchOf, times } from '../../ui/plot'
+import { SaveChart } from '../../ui/savechart'
+import { useZoom } from '../../ui/zoom'
 import { useReportedIf } from '../../work/reported'
 import { sorts, stepStrips, stepTime, strips, type Sort, type Strip } from './strips'
 import { phrase, T } from '../../texts'
@@ -38,15 +39,24 @@ const known = (m: Metrics, id: string, steps: boolean): boolean => (id === stepT
 
 const ranks = (m: Metrics): number => new Set(m.series.map((s) => s.task).filter((t) => t !== undefined)).size
 
-function Board({ all, sort, m, w, attempt, choice }: { all: Strip[]; sort: Sort; m: Metrics; w: Workload; attempt: number; choice: ComponentChildren }) {
+function Board({ all: whole, sort, m, w, attempt, choice }: { all: Strip[]; sort: Sort; m: Metrics; w: Workload; attempt: number; choice: ComponentChildren }) {
   const [box, width] = useWidth<HTMLDivElement>()
   const canvas = useRef<HTMLCanvasElement>(null)
+  const moved = useRef(false) // since the pointer went down: a stretch was meant, and no rank
   const [at, look] = useState<[number, number] | null>(null) // rank and step
-  const count = Math.max(1, ...all.map((s) => s.values.length))
+  const cells = Math.max(1, ...whole.map((s) => s.values.length))
+  const [begin, step] = [ms(m.from), m.stepSeconds * 1000]
+  const ends: [number, number] = [begin, begin + cells * step]
+  const stretch = stretchOf(...ends) // as the plots beside it
+  const [first, last] = stretch ? [Math.floor((stretch[0] - begin) / step), Math.ceil((stretch[1] - begin) / step)] : [0, cells]
+  const all = stretch ? whole.map((s) => ({ ...s, values: s.values.slice(first, last) })) : whole
+  const count = last - first
+  const from = begin + first * step
+  const to = begin + last * step
   const size = Math.max(thin, Math.min(thick, Math.floor(tall / Math.max(1, all.length))))
   const room = Math.max(40, width - left - 8)
   const height = all.length * size
-  const top = sort.top(all.flatMap((s) => s.values.filter((v): v is number => v !== null)))
+  const top = sort.top(whole.flatMap((s) => s.values.filter((v): v is number => v !== null)))
   const say = (v: number | null | undefined): string => (v === null || v === undefined ? (sort.id === stepTime ? T.$noStepThen : T.$notMeasured) : sort.say(v))
   useEffect(() => {
     const c = canvas.current
@@ -65,8 +75,13 @@ function Board({ all, sort, m, w, attempt, choice }: { all: Strip[]; sort: Sort;
       g.fillRect((i / count) * room, r * size, room / count + 0.5, size > 3 ? size - 1 : size)
     }))
   })
-  const from = ms(m.from)
-  const to = from + count * m.stepSeconds * 1000
+  const { drag, ...zoom } = useZoom({ whole: ends, seen: [from, to], zoomed: !!stretch, left, room, least: 4 * step, set: showStretch })
+  const shared = !at && cross.value !== null && cross.value >= from && cross.value < to ? Math.floor((cross.value - from) / step) : -1
+  if (drag && Math.abs(drag[1] - drag[0]) > 8) moved.current = true
+  const point = (next: [number, number] | null): void => {
+    look(next)
+    cross.value = next ? from + (next[1] + 0.5) * step : null
+  }
   const rank = at ? all[at[0]] : undefined
   const open = (s: Strip | undefined): void => {
     if (s) go(workloadPath(w.project, w.name, `logs&attempt=${attempt}&task=${s.task}`))
@@ -76,25 +91,28 @@ function Board({ all, sort, m, w, attempt, choice }: { all: Strip[]; sort: Sort;
     return [Math.max(0, Math.min(all.length - 1, Math.floor((e.clientY - r.top) / size))), Math.max(0, Math.min(count - 1, Math.floor(((e.clientX - r.left) / room) * count)))]
   }
   return (
-    <Card class="wide" title={T.$eachRankOverTime} aside={<div class="curves-tools"><span>{phrase(T.$darkIsTop, { top: sort.say(top) })}</span><Button kind="quiet" icon="download" aria-label={T.$downloadRanksAsCSV} onClick={() => saveText(`${w.name}-${sort.id}.csv`, 'text/csv', table(all, m))} /></div>}>
+    <Card class="wide" title={T.$eachRankOverTime} aside={<div class="curves-tools"><span>{phrase(T.$darkIsTop, { top: sort.say(top) })}</span><SaveChart of={T.$eachRankOverTime} file={`${w.name}-ranks-${sort.id}`} name={`${w.name}: ${sort.title}`} rows={() => table(whole, m)} /></div>}>
       {choice}
       {!m.series.some((s) => s.metric.startsWith('network')) && <p class="muted heat-note">{T.$network}: {T.$networkNotKnown}</p>}
-      <div class="heat" ref={box} role="group" tabIndex={0} aria-label={T.$eachRankUseTheArrowKeys} onBlur={() => look(null)}
+      <div class="heat" ref={box} role="group" tabIndex={0} aria-label={T.$eachRankUseTheArrowKeys} onBlur={() => point(null)} {...zoom.on} onPointerMove={(e) => zoom.moved(e)} onPointerLeave={() => zoom.left()}
         onKeyDown={(e) => {
           const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key]
-          if (by) look([Math.max(0, Math.min(all.length - 1, (at?.[0] ?? 0) + (at ? by[0]! : 0))), Math.max(0, Math.min(count - 1, (at?.[1] ?? count - 1) + by[1]!))])
+          if (zoom.key(e, cross.value)) point(null)
+          else if (by) point([Math.max(0, Math.min(all.length - 1, (at?.[0] ?? 0) + (at ? by[0]! : 0))), Math.max(0, Math.min(count - 1, (at?.[1] ?? count - 1) + by[1]!))])
           else if (e.key === 'Enter' && rank) open(rank)
-          else if (e.key === 'Escape' && at) look(null)
+          else if (e.key === 'Escape' && at) point(null)
           else return
           e.preventDefault()
           e.stopPropagation()
         }}>
         {width > 0 && (
           <div class="heat-board" style={{ height: height + foot + 'px' }}>
-            <canvas ref={canvas} class="heat-canvas" style={{ left: left + 'px', width: room + 'px', height: height + 'px' }} role="img" aria-label={T.$eachRankOverTime} onPointerMove={(e) => look(hit(e))} onPointerLeave={() => look(null)} onClick={(e) => open(all[hit(e)[0]])} />
+            <canvas ref={canvas} class="heat-canvas" style={{ left: left + 'px', width: room + 'px', height: height + 'px' }} role="img" aria-label={T.$eachRankOverTime} onPointerMove={(e) => point(hit(e))} onPointerLeave={() => point(null)} onClick={(e) => { if (!moved.current) open(all[hit(e)[0]]) }} onPointerDown={() => (moved.current = false)} />
             <svg width={width} height={height + foot} aria-hidden="true">
               {all.map((s, i) => size >= 11 && all.length <= 40 ? <text key={s.task} x={left - 7} y={i * size + size - 3} text-anchor="end">{s.task}</text> : i % Math.ceil(14 / size) === 0 && i % 10 === 0 && <text key={s.task} x={left - 7} y={i * size + 9} text-anchor="end">{s.task}</text>)}
               {times(from, to, room).map((t) => { const x = left + ((t - from) / (to - from)) * room; return x > left + 14 && x < width - 24 ? <text key={t} x={x} y={height + 15} text-anchor="middle">{mark(t, to - from)}</text> : null })}
+              {drag && <rect class="dragged" x={Math.min(...drag)} y="0" width={Math.abs(drag[1] - drag[0])} height={height} />}
+              {shared >= 0 && <path class="cross" d={`M${(left + ((shared + 0.5) / count) * room).toFixed(1)} 0V${height}`} />}
               {at && <rect class="here" x={left + (at[1] / count) * room} y={at[0] * size} width={Math.max(2, room / count)} height={Math.max(3, size - 1)} />}
             </svg>
           </div>
@@ -106,4 +124,4 @@ function Board({ all, sort, m, w, attempt, choice }: { all: Strip[]; sort: Sort;
 }
 
 /** Every known cell as a line. */
-const table = (all: Strip[], m: Metrics): string => csv([['time', 'rank', 'node', 'value'], ...all.flatMap((s) => s.values.flatMap((v, i): (string | number)[][] => (v === null ? [] : [[new Date(ms(m.from) + i * m.stepSeconds * 1000).toISOString(), s.name, s.node, v]])))])
+const table = (all: Strip[], m: Metrics): (string | number)[][] => [['time', 'rank', 'node', 'value'], ...all.flatMap((s) => s.values.flatMap((v, i): (string | number)[][] => (v === null ? [] : [[new Date(ms(m.from) + i * m.stepSeconds * 1000).toISOString(), s.name, s.node, v]])))]

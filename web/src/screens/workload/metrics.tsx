@@ -3,8 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import { params, workloadURL } from '../../api/client'
 import type { Metrics as Measured, MetricSeries, Workload } from '../../api/types'
 import { now } from '../../lib/clock'
-import { bytes, figure, moment, ms } from '../../lib/format'
-import { savePNG } from '../../lib/png'
+import { bytes, figure, moment, ms, localTimes } from '../../lib/format'
 import { setQuery, workloadPath } from '../../lib/router'
 import { csv, saveText } from '../../lib/save'
 import { useLive } from '../../live/fetch'
@@ -12,7 +11,7 @@ import { Button, Card, Empty, Failure, Link, Loading, sentence } from '../../ui/
 import { CopyAs, curl } from '../../ui/copyas'
 import { Icon } from '../../ui/icons'
 import { figures, Key, Plot, Twin, type Line } from '../../ui/plot'
-import { complain } from '../../ui/overlay'
+import { SaveChart } from '../../ui/savechart'
 import { named, pyNamed, python } from '../../work/acts'
 import { Heat } from './heat'
 import { moments, Shapes } from './marks'
@@ -71,7 +70,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
         {begun.length > 1 && <label class="pick">{phrase(T.$attemptIndex, { index: <select value={attempt.index} onChange={(e) => setQuery({ attempt: e.currentTarget.value })}>{begun.map((a) => <option key={a.index} value={a.index}>{a.index}</option>)}</select> })}</label>}
         <div class="segments small" role="group" aria-label={T.$period}>{stretches.map((s) => <button key={s} type="button" aria-pressed={s === stretch} onClick={() => setQuery({ since: s === 'all' ? null : s })}>{s === 'all' ? T.$attempt3 : s}</button>)}</div>
         <div class="toolbar-end">
-          <Button icon="download" aria-label={T.$downloadAsCSV} refused={m && m.series.length > 0 ? undefined : T.$nothingToDownload} onClick={() => m && saveText(`${w.name}-metrics.csv`, 'text/csv', table(m))} />
+          <Button icon="download" aria-label={T.$downloadAsCSV} refused={m && m.series.length > 0 ? undefined : T.$nothingToDownload} onClick={() => m && saveText(`${w.name}-metrics.csv`, 'text/csv', csv(rowsOf(m, m.series)))} />
           <CopyAs of={() => ({ cli: `muster metrics ${named(w)}${stretch === 'all' ? '' : ' --since ' + stretch} --attempt ${attempt.index}`, python: python(`m = client.metrics(${pyNamed(w)}, attempt=${attempt.index})`), curl: curl(path!) })} />
         </div>
       </div>
@@ -79,10 +78,10 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
         <Empty icon="chart" title={over ? T.$theMetricsOfThisAttemptAre : T.$noMeasurementsYet}><p>{over ? T.$metricsAreKeptFor24Hours : T.$theServerMeasuresEveryFew}</p>{m.missing.map((x) => <p key={x}>{sentence(x)}</p>)}</Empty>
       ) : (
         <>
-          {slow && (
-            <div class="slowest" data-behind={slow.behind || undefined} role={slow.behind ? 'alert' : undefined}>
-              <Icon name={slow.behind ? 'warning' : 'info'} size={18} />
-              <div><b>{slow.behind ? T.$slowestRank : T.$leastBusyRank}: {slow.role} {slow.task}.</b> {sentence(slow.message)}.{slow.behind ? T.$theOtherRanksProbablyWait : T.$thisIsCloseToTheOtherRanks}</div>
+          {slow?.behind && (
+            <div class="slowest" data-behind role="alert">
+              <Icon name="warning" size={18} />
+              <div><b>{T.$slowestRank}: {slow.role} {slow.task}.</b> {sentence(slow.message)}.{T.$theOtherRanksProbablyWait}</div>
               <Link to={workloadPath(w.project, w.name, `logs&attempt=${attempt.index}&task=${slow.task}`)}>{T.$showLog}</Link>
             </div>
           )}
@@ -98,7 +97,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
               const all = lines.get(c.metric)!.map((l) => ({ ...l, strong: !!slow?.behind && rankOf(l.id) === String(slow.task) }))
               const chosen = new Set(all.filter((l) => shown.has(rankOf(l.id))).map((l) => l.id))
               return (
-                <Card key={c.metric} title={c.title} aside={<span class="metrics-aside">{all.length > 8 && phrase(T.$allLinesTheirRangeAndThe, { all: all.length })}<Picture of={c.title} file={`${w.name}-${c.metric}`} name={`${w.name}: ${c.title}`} /></span>}>
+                <Card key={c.metric} title={c.title} aside={<span class="metrics-aside">{all.length > 8 && phrase(T.$allLinesTheirRangeAndThe, { all: all.length })}<SaveChart of={c.title} file={`${w.name}-${c.metric}`} name={`${w.name}: ${c.title}`} rows={() => rowsOf(m, m.series.filter((s) => s.metric === c.metric))} /></span>}>
                   <div class="plot">
                     <Plot label={c.title} from={from} step={m.stepSeconds} lines={all} format={c.format} {...(c.most !== undefined ? { most: c.most } : {})} binary={c.binary ?? false} band shown={chosen} moments={noted} />
                     <Twin label={phrase(T.$titlePerRank, { title: c.title })} head={[T.$rank, T.$last, T.$mean, T.$min, T.$max]} rows={figures(m.series.filter((s) => s.metric === c.metric).map((s, i) => ({ name: all[i]!.name, of: s })), c.format)} />
@@ -108,16 +107,11 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
             })}
             <Ranks m={m} w={w} attempt={attempt.index} />
           </div>
-          {m.missing.map((x) => <p key={x} class="muted">{phrase(T.$notKnownX, { x })}</p>)}
+          {m.missing.map((x) => <p key={x} class="muted">{phrase(T.$notKnownX, { x: localTimes(x, now.value) })}</p>)}
         </>
       )}
     </>
   )
-}
-
-/** Saves the chart of the card that it stands in. */
-function Picture({ of, name, file }: { of: string; name: string; file: string }) {
-  return <Button kind="quiet" icon="download" aria-label={phrase(T.$downloadNameAsPNG, { name: of })} onClick={(e) => { const chart = e.currentTarget.closest('.card')?.querySelector('svg[role=img]'); if (chart) void savePNG(chart as SVGSVGElement, name, file + '.png').catch((x) => complain(x)) }} />
 }
 
 /** The lines of each metric. */
@@ -168,13 +162,13 @@ function Ranks({ m, w, attempt }: { m: Measured; w: Workload; attempt: number })
   )
 }
 
-/** Everything as CSV, a line for each step of each series. */
-function table(m: Measured): string {
+/** Series as lines of a table, one for each step of each. */
+function rowsOf(m: Measured, of: MetricSeries[]): (string | number)[][] {
   const lines: (string | number)[][] = [['time', 'metric', 'role', 'task', 'node', 'device', 'value']]
-  for (const s of m.series) {
+  for (const s of of) {
     s.values.forEach((v, i) => {
       if (v !== null && v !== undefined) lines.push([new Date(ms(m.from) + i * m.stepSeconds * 1000).toISOString(), s.metric, s.role ?? '', s.task ?? '', s.node ?? '', s.device ?? '', v])
     })
   }
-  return csv(lines)
+  return lines
 }

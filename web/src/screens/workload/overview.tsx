@@ -97,13 +97,13 @@ function General({ w }: { w: Workload }) {
   const waited = waits.length ? waits.reduce((n, x) => n + x, 0) : NaN
   return (
     <Facts of={[
-      [T.$submitted2, <>{phrase(T.$ageAgoByUser, { age: <Age at={w.createdAt} />, user: w.user })}</>],
+      [T.$submitted2, <>{phrase(T.$ageAgoByUser, { age: <Age counted at={w.createdAt} />, user: w.user })}</>],
       [T.$waited2, Number.isNaN(waited) ? null : span(waited)],
       [T.$runTime, Number.isNaN(ran) ? null : span(ran)],
       [T.$gpuTime, w.gpuSeconds > 0 ? span(w.gpuSeconds * 1000) : null],
       [T.$exitCode, last?.exitCode],
       [T.$progress, w.progress ? <span class="progress">{!!w.progress.total && <Bar part={w.progress.step} whole={w.progress.total} label={phrase(T.$stepStep2, { step: w.progress.step })} tone="running" />}{phrase(T.$stepStepMore, { step: w.progress.step, more: w.progress.total ? phrase(T.$ofTotal, { total: w.progress.total }) : '' })}</span> : null],
-      [T.$checkpoint, w.checkpoint ? <>{phrase(T.$codeAgeAgo, { code: <code class="clip">{w.checkpoint.path}</code>, age: <Age at={w.checkpoint.at} /> })}</> : null],
+      [T.$checkpoint, w.checkpoint ? <>{phrase(T.$codeAgeAgo, { code: <code class="clip">{w.checkpoint.path}</code>, age: <Age counted at={w.checkpoint.at} /> })}</> : null],
       [T.$address, w.replicas?.url ? <a href={w.replicas.url} rel="noreferrer">{w.replicas.url}</a> : null],
       [T.$replicas, w.replicas ? phrase(T.$readyOfTotalReady, { ready: w.replicas.ready, total: w.replicas.wanted }) : null],
       [T.$imageBuiltIn, w.image ? <code class="clip">{w.image}</code> : null],

@@ -148,7 +148,7 @@ function Stop({ w }: { w: Workload }) {
   const lost = [span(since), hours >= 0.005 && phrase(T.$gpuSecondsGPUHours, { gpuSeconds: gpus(Math.round(hours * 100) / 100) }).replace(/^[,\s]+/, ''), c?.step && steps > 0 && plural(steps, T.$nSteps)].filter(Boolean).join(', ')
   return (
     <Tile name={T.$checkpoint} value={c ? (c.step ? phrase(T.$stepStep, { step: count(c.step) }) : T.$saved2) : T.$none2}
-      note={<>{c && <>{phrase(T.$savedAgeAgo, { age: <Age at={c.at} /> })}<br /></>}{phrase(T.$aStopNowLosesLost, { lost })}</>} />
+      note={<>{c && <>{phrase(T.$savedAgeAgo, { age: <Age counted at={c.at} /> })}<br /></>}{phrase(T.$aStopNowLosesLost, { lost })}</>} />
   )
 }
 

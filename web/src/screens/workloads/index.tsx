@@ -16,13 +16,13 @@ import { lastHeard } from '../../live/stream'
 import { spoken } from '../../live/words'
 import { allRows, loadError, loading, olderLeft, projectNames, rowsVersion, session, waits } from '../../live/store'
 import type { Screen, ScreenProps } from '../../screen'
-import { Button, Empty, Failure, Loading, Page } from '../../ui/basics'
+import { Button, Empty, Failure, Link, Loading, Page } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { FilterBar, type Field } from '../../ui/filterbar'
 import { Icon } from '../../ui/icons'
 import { copy, Menu, toast } from '../../ui/overlay'
 import { Table, type Sort } from '../../ui/table'
-import { acts, fit, perform, python, refusal, said, seldom, verb, type Act } from '../../work/acts'
+import { inHand, acts, fit, perform, python, refusal, said, seldom, verb, type Act } from '../../work/acts'
 import { useFirstErrors } from '../../work/firsterrors'
 import { asksDeleted, compile, groups, trouble } from '../../work/filter'
 import { live } from '../../work/waiting'
@@ -137,10 +137,15 @@ function Workloads({ query }: ScreenProps) {
   useFirstErrors(rows.slice(...near.value))
   useCharged(rows, columnsNow.some((c) => c.id === 'hours'))
   const picked = rows.filter((r) => chosen.value.has(r.id))
+  useEffect(() => {
+    inHand.value = picked
+    return () => (inHand.value = none)
+  }, [picked.length, rows])
   useKeys(() => [{ keys: 'escape', does: T.$clearSelection, run: () => (chosen.value = new Set()) }])
   const first = loading.value === 'first'
   return (
     <Page title={T.$workloads} fill sub={<Total rows={rows.length} filtered={filter !== ''} deleted={deleted} />} actions={<>
+      <Link class="button main" to="submit"><Icon name="upload" /><span>{T.$submit}</span></Link>
       <CopyAs of={() => ({
         cli: `muster get --all ${filter && `--filter ${shell(filter)} `}--limit 0`,
         python: python(`for w in client.workloads(${filter && 'filter=' + JSON.stringify(filter)}).all():`, '    print(w.name, w.phase)'),
@@ -169,7 +174,7 @@ function Workloads({ query }: ScreenProps) {
           chosen={chosen.value} onChoose={(k) => (chosen.value = k)}
           empty={filter
             ? <Empty icon="search" title={T.$noWorkloadMatchesTheFilter}><Button onClick={() => set('')}>{T.$clearFilter}</Button></Empty>
-            : <Empty icon="upload" title={T.$noWorkloadsYet}><p>{T.$submitTheFirstOne}</p><pre class="code"><code>muster run --gpus 1 -- python3 train.py</code></pre></Empty>} />
+            : <Empty icon="upload" title={T.$noWorkloadsYet}><p>{T.$submitTheFirstOne}</p><Link class="button main" to="submit"><span>{T.$submit}</span></Link><pre class="code"><code>muster run --gpus 1 -- python3 train.py</code></pre></Empty>} />
       )}
       {picked.length > 0 && <Bulk rows={picked} />}
     </Page>
@@ -210,7 +215,7 @@ function Views({ query, ids }: { query: URLSearchParams; ids: string[] }) {
       ...(views.value.length ? [{ head: true, label: T.$savedViews }] : []),
       ...views.value.map((v) => ({ label: v.name, checked: v === known, run: () => go('workloads?' + v.query) })),
       known
-        ? { label: phrase(T.$deleteName3, { name: known.name }), icon: 'trash' as const, run: () => (views.value = views.value.filter((v) => v !== known)) }
+        ? { label: phrase(T.$deleteName3, { name: known.name }), icon: 'trash' as const, run: () => { const before = views.value; views.value = before.filter((v) => v !== known); toast(phrase(T.$deletedName, { name: known.name }), { action: { label: T.$undo, run: () => (views.value = before) } }) } }
         : { label: T.$saveThisView, icon: 'bookmark' as const, run: () => later((l) => l.askFor({
           title: T.$saveThisView, yes: T.$save, text: T.$filterOrderAndColumnsIn, first: { name: query.get('q') ?? '' },
           inputs: () => [{ name: 'name', required: true }],

@@ -1,4 +1,4 @@
-package reports
+package weekly
 
 import (
 	"strings"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/client"
 )
 
 func TestAWeekHasAName(t *testing.T) {
@@ -14,25 +13,22 @@ func TestAWeekHasAName(t *testing.T) {
 	for text, want := range map[string]string{
 		"last": "2026-W47 2026-11-16 2026-11-23", "this": "2026-W48 2026-11-23 2026-11-30", "2026-W01": "2026-W01 2025-12-29 2026-01-05", "2026-W53": "2026-W53 2026-12-28 2027-01-04",
 	} {
-		w, err := weekOf(text, now)
-		if got := w.name + w.from.Format(" 2006-01-02") + w.to.Format(" 2006-01-02"); err != nil || got != want {
-			t.Errorf("%s is %s, %v, not %s", text, got, err, want)
+		w, ok := Of(text, now)
+		if got := w.Name + w.From.Format(" 2006-01-02") + w.To.Format(" 2006-01-02"); !ok || got != want {
+			t.Errorf("%s is %s, %v, not %s", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"2025-W53", "2026-W00", "2026-W54", "yesterday", "", "2026-W4x"} {
-		if _, err := weekOf(text, now); err == nil {
+		if _, ok := Of(text, now); ok {
 			t.Errorf("%q is a week", text)
 		}
 	}
 }
 
 func TestAWeekIsAText(t *testing.T) {
-	w, err := weekOf("2026-W47", time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, _ := Of("2026-W47", time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC))
 	row := api.ReportRow{Project: "vision", GPUHours: 30, Cost: 60, Lost: 5, Displaced: 2, Idle: 1, Workloads: 7, Waits: 4, MeanWait: 90, Wait95: 600, Ends: map[string]int{"Completed": 5, "Failed": 2}}
-	text := weekText(w, client.ReportOptions{Project: "vision"}, &api.UsageReport{
+	text := Text(w, "vision", &api.UsageReport{
 		By: []string{"project"}, Currency: "EUR", Items: []api.ReportRow{row}, Total: row,
 		Largest: []api.ReportRun{{Project: "vision", Name: "big", User: "ann", Phase: "Running", GPUHours: 20, Cost: 40}},
 		Waited:  []api.WaitedFor{{Reason: "WaitingForCapacity", Hours: 9}, {Reason: "OverLimit", Hours: 1}}, Missing: []string{"the weather"},
