@@ -22,6 +22,10 @@ var noValue = map[string]string{
 	"setuid-programs": "the same",
 	"socket":          "the same",
 	"help":            "it is no setting",
+	"acme-domain":     "in a cluster cert-manager writes tls.existingSecret, and whatever leads port 443 of a name to the service ends the encryption",
+	"acme-contact":    "the same",
+	"acme-directory":  "the same",
+	"acme-ca":         "the same",
 
 	"data-dir": "the volume is there", "no-autostart": "of every command", "no-color": "of every command", "output": "of every command", "server": "of every command",
 }

@@ -75,7 +75,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err := refuseMoved(o.DataDir); err != nil {
 		return err
 	}
-	kept, err := awaitMove(ctx, o, log, probes)
+	acme, err := authority(o, log)
+	if err != nil {
+		return err
+	}
+	kept, err := awaitMove(ctx, o, log, probes, acme)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -159,10 +163,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	guard.Shared(func() bool { return ctl.Rights().Enabled() })
 	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log, Every: o.Monitor.SampleEvery})
 
-	listeners, address, err := listen(o, handed.Listeners, kept)
+	listeners, address, err := listen(o, handed.Listeners, kept, acme)
 	if err != nil {
 		return err
 	}
+	acme.Keep(ctx) // the authority asks here whether it is us
 	for _, l := range listeners {
 		guard.Listens(l.Addr())
 	}

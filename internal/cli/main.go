@@ -71,7 +71,8 @@ type ServerOptions struct {
 	// the data directory.
 	LeaderElect               bool
 	LeaseName, LeaseNamespace string
-	TLSCert, TLSKey           string   // files: what Listen is encrypted with; empty: it is not
+	TLSCert, TLSKey           string // files: what Listen is encrypted with; empty: it is not
+	ACME                      ACMEOptions
 	TokenFile                 string   // what whoever comes over TCP must show; empty: one of the server's own
 	Advertise                 string   // URL at which tasks elsewhere reach this server to report; empty: they do not
 	ShareLinks                bool     // show workloads to people without an account, by links
@@ -104,6 +105,12 @@ type ServerOptions struct {
 	// submission, however long they probably take.
 	InOrder bool
 	Monitor MonitorOptions
+}
+
+// ACMEOptions say from whom the certificates of --listen come, where no files have them.
+type ACMEOptions struct {
+	Domains                    []string // names of this server; none: nobody is asked
+	Contact, Directory, CAFile string
 }
 
 // Hooks are what the command line needs of the program around it.

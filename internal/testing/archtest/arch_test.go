@@ -198,6 +198,8 @@ var rules = []rule{
 	{pkg: "internal/testing/corpus", may: []string{"internal/convert", "internal/core"}, why: "it imports other people's files as the program does, and runs that like its users"},
 	{pkg: "internal/testing/ldaptest", may: nil, why: "a directory for tests of any package"},
 	{pkg: "internal/testing/oidctest", may: nil, why: "an identity provider for tests of any package"},
+	{pkg: "internal/testing/acmetest", may: nil, why: "an authority for certificates, for tests of any package"},
+	{pkg: "internal/certs", may: nil, why: "whose server shows a certificate matters to nobody who gets one"},
 	{pkg: "internal/testing/archtest", may: nil, why: "it only reads"},
 	{pkg: "internal/testing/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
 	{pkg: "internal/account", may: []string{"internal/core"}, why: "who has an account is asked of the machine; what follows is decided elsewhere"},
