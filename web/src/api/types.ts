@@ -650,6 +650,15 @@ export interface EffectivePolicy {
   project: string
 }
 
+export interface EffectiveRules {
+  /** Ends what has let all its GPUs idle for so long, by kind */
+  idleLimit?: Record<string, string>
+  /** Node types that may be used, by kind; an empty list: none */
+  nodeTypes?: Record<string, string[] | null>
+  /** Ends what has run for so long, by kind */
+  timeLimit?: Record<string, string>
+}
+
 export interface Estimate {
   /** Later than this, up to which was looked */
   after?: Time
@@ -1889,6 +1898,8 @@ export interface Project {
   checks?: unknown
   createdAt?: Time
   department?: boolean
+  /** What holds for what is submitted now, with what stands above it; absent: no such rule */
+  effective?: EffectiveRules
   /** Ends what has let all its GPUs idle for so long, by kind */
   idleLimit?: Record<string, string>
   /** Workloads that have not started; one more is refused. 0: any */
