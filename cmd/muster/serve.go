@@ -127,6 +127,10 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
+	signed, err := checkKeys(o)
+	if err != nil {
+		return err
+	}
 	sso, reach, err := ssoOf(o, log)
 	if err != nil {
 		return err
@@ -140,7 +144,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	hands := operations.New(operations.Config{
 		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
 		Credentials: keys.credentials, BuildLogs: filepath.Join(o.DataDir, "builds"), Models: models, Installer: images.installer(),
-		HTTP: guarded(guard), Carry: guard.Transport, Secret: keys.named,
+		HTTP: guarded(guard), Carry: guard.Transport, Secret: keys.named, CheckKeys: signed,
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, why, meter := openMeasured(o, log), openWaited(o, log), telemetry.NewMeter()

@@ -10,9 +10,9 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
-// fileFlags are the flags of a server that name a file.
+// fileFlags are the flags of a server that name a file, or a directory of files.
 var fileFlags = []string{
-	"acme-ca", "audit-ca", "audit-webhook-secret-file", "kubeconfig", "secrets-key-file", "secrets-vault", "smtp-password-file", "sso", "tls-cert", "tls-key", "token-file",
+	"acme-ca", "audit-ca", "audit-webhook-secret-file", "check-keys", "kubeconfig", "secrets-key-file", "secrets-vault", "smtp-password-file", "sso", "tls-cert", "tls-key", "token-file",
 }
 
 // anywhere makes the flags mean the same in another directory and without this
@@ -34,7 +34,7 @@ func (x *serverFlags) anywhere(f *pflag.FlagSet, env func(string) string) error 
 	}
 	for _, name := range fileFlags {
 		flag := f.Lookup(name)
-		if flag.Value.String() == "" {
+		if at := flag.Value.String(); at == "" || strings.HasPrefix(at, "vault:") {
 			continue
 		}
 		path, err := filepath.Abs(flag.Value.String())

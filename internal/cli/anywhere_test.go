@@ -16,7 +16,7 @@ func TestFilesOfAServerAreFoundFromElsewhere(t *testing.T) {
 	f := pflag.NewFlagSet("server", pflag.ContinueOnError)
 	x.register(f)
 	f.VisitAll(func(flag *pflag.Flag) {
-		if strings.HasPrefix(flag.Usage, "file ") && !slices.Contains(fileFlags, flag.Name) {
+		if (strings.HasPrefix(flag.Usage, "file ") || strings.HasPrefix(flag.Usage, "directory ")) && !slices.Contains(fileFlags, flag.Name) {
 			t.Errorf("--%s names a file, and is none of fileFlags", flag.Name)
 		}
 	})

@@ -78,6 +78,7 @@ type ServerOptions struct {
 	ShareLinks                bool     // show workloads to people without an account, by links
 	Hosts                     []string // names by which browsers may call this server
 	RequestRate               float64  // requests that each who asks may send by the second; 0: any number
+	CheckKeys                 string   // directory, or vault:PATH, with keys that sign the questions of checks; empty: secrets do
 	SSO                       string   // file with the settings of single sign-on; empty: there is none
 	Probes                    string   // HOST:PORT of health and metrics, for anyone; empty: none
 	// SMTPServer is the HOST:PORT that takes mail for notifications, from

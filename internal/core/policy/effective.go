@@ -130,9 +130,9 @@ func (e *Effective) sourceOf(path string) (Source, bool) {
 	return Source{}, false
 }
 
-// saidBy is the policy that has put what is at a path, as errors write it, into a
+// putBy is the policy that has put what is at a path, as errors write it, into a
 // document; ok is false where its author has, or nobody.
-func (e *Effective) saidBy(written, d *spec.Document, path string) (s Source, ok bool) {
+func (e *Effective) putBy(written, d *spec.Document, path string) (s Source, ok bool) {
 	path = keyed(d, path)
 	if says(written, path) {
 		return s, false

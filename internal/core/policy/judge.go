@@ -32,7 +32,7 @@ func (e *Effective) Apply(written *spec.Document, imposed ...Piece) (*spec.Docum
 	annotate(d, Annotation, filled(written, d))
 	d.Defaults()
 	for _, w := range spec.Validate(d) {
-		if s, ok := e.saidBy(written, d, w.Path); ok {
+		if s, ok := e.putBy(written, d, w.Path); ok {
 			w.Hint = strings.TrimPrefix(w.Hint+" (it is said by "+s.String()+")", " ")
 		}
 		errs.Add(w)

@@ -199,6 +199,7 @@ var rules = []rule{
 	{pkg: "internal/testing/ldaptest", may: nil, why: "a directory for tests of any package"},
 	{pkg: "internal/testing/oidctest", may: nil, why: "an identity provider for tests of any package"},
 	{pkg: "internal/testing/acmetest", may: nil, why: "an authority for certificates, for tests of any package"},
+	{pkg: "internal/signing", may: nil, why: "keys are text, wherever they are kept"},
 	{pkg: "internal/certs", may: nil, why: "whose server shows a certificate matters to nobody who gets one"},
 	{pkg: "internal/testing/archtest", may: nil, why: "it only reads"},
 	{pkg: "internal/testing/system", may: []string{"internal", "api", "client", "cmd"}, why: "tests of the whole may look at everything"},
