@@ -43,6 +43,13 @@ type EffectiveRules struct {
 	NodeTypes map[string][]string `json:"nodeTypes,omitempty" doc:"Node types that may be used, by kind; an empty list: none"`
 }
 
+// Bounds are what is demanded of one workload beside what its document says.
+type Bounds struct {
+	TimeLimit string   `json:"timeLimit,omitempty" doc:"Ends it once it has run for so long"`
+	IdleLimit string   `json:"idleLimit,omitempty" doc:"Ends it once it has let all its GPUs idle for so long"`
+	NodeTypes []string `json:"nodeTypes,omitempty" doc:"Node types that it may use; absent: any"`
+}
+
 // PoolQuota is what a project or department may use of a pool.
 type PoolQuota struct {
 	GPU    *ResourceQuota `json:"gpu,omitempty" doc:"In devices; fractions are allowed"`

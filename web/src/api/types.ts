@@ -176,6 +176,15 @@ export interface Block {
   name: string
 }
 
+export interface Bounds {
+  /** Ends it once it has let all its GPUs idle for so long */
+  idleLimit?: string
+  /** Node types that it may use; absent: any */
+  nodeTypes?: string[]
+  /** Ends it once it has run for so long */
+  timeLimit?: string
+}
+
 export interface BrokenEntry {
   problem: string
   /** Number of the entry */
@@ -3212,6 +3221,8 @@ export interface Workload {
   attempt: number
   /** Every attempt, oldest first */
   attempts: Attempt[]
+  /** What its project and all above it demanded when it was submitted, which it keeps */
+  bounds?: Bounds
   /** Tasks of an array that were stopped by themselves */
   canceled?: number[]
   /** From where it can go on, as its tasks say */
