@@ -60,6 +60,7 @@ type Workload struct {
 	Progress   *Progress                  `json:"progress,omitempty" doc:"How far it has come, as its tasks say"`
 	Canceled   []int                      `json:"canceled,omitempty" doc:"Tasks of an array that were stopped by themselves"`
 	Bounds     *Bounds                    `json:"bounds,omitempty" doc:"What its project and all above it demanded when it was submitted, which it keeps"`
+	HeldTasks  string                     `json:"heldTasks,omitempty" doc:"Indexes of the tasks of an array that somebody keeps from starting, like 0-3,7"`
 	Hold       *Hold                      `json:"hold,omitempty" doc:"Who keeps it from being queued"`
 	Checkpoint *Checkpoint                `json:"checkpoint,omitempty" doc:"From where it can go on, as its tasks say"`
 	Metadata   map[string]json.RawMessage `json:"metadata,omitempty" doc:"What its tasks and its user keep with it"`
@@ -148,6 +149,7 @@ type Attempt struct {
 	Lost    *Lost         `json:"lost,omitempty" doc:"Work without a checkpoint, of an attempt that ended otherwise than it or its user wanted; not in summaries"`
 	Revised []FieldChange `json:"revised,omitempty" doc:"What of the document was changed in it or after it, and so before the next"`
 
+	Todo      string `json:"todo,omitempty" doc:"Indexes of the tasks of an array that are its to run, like 0-3,7, or none; absent: all"`
 	Tasks     []Task `json:"tasks" nullable:"false" doc:"Each by its last run"`
 	TasksLeft int    `json:"tasksLeft,omitempty" doc:"Tasks that are left out, as tasks of the request asked"`
 	Former    []Task `json:"former,omitempty" doc:"Earlier runs of tasks of an array that had to leave and run again; replicas and pods that others have replaced"`
@@ -429,11 +431,18 @@ type Hold struct {
 // HoldOptions refine holding a workload, or letting it go.
 type HoldOptions struct {
 	Message string `json:"message,omitempty" doc:"Why; kept in the history"`
+	Tasks   []int  `json:"tasks,omitzero" required:"false" doc:"Only these tasks of an array; the others go on"`
 }
 
 // PreemptOptions refine a preemption or move.
 type PreemptOptions struct {
 	Message string `json:"message,omitempty" doc:"Why; kept in the history"`
+	Tasks   []int  `json:"tasks,omitzero" required:"false" doc:"Only these tasks of an array, each of which runs again in the same attempt; the others go on. Not to move"`
+}
+
+// RestartOptions refine a restart.
+type RestartOptions struct {
+	Tasks []int `json:"tasks,omitzero" required:"false" doc:"Only these tasks of an array, which have ended: while it goes on, or once all others have succeeded"`
 }
 
 // DecisionOptions refine an approval or rejection.

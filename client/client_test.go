@@ -127,8 +127,8 @@ func TestRequests(t *testing.T) {
 			_, err := c.Stop(ctx, "a", "b", api.StopOptions{Tasks: []int{}})
 			return err
 		},
-		"POST /v1/projects/a/workloads/b:restart": func() error { _, err := c.Restart(ctx, "a", "b"); return err },
-		"DELETE /v1/projects/a/workloads/b":       func() error { _, err := c.Delete(ctx, "a", "b"); return err },
+		"POST /v1/projects/a/workloads/b:restart {}": func() error { _, err := c.Restart(ctx, "a", "b", api.RestartOptions{}); return err },
+		"DELETE /v1/projects/a/workloads/b":          func() error { _, err := c.Delete(ctx, "a", "b"); return err },
 		"GET /v1/projects/a/workloads/b/transitions?after=4&limit=2": func() error {
 			_, err := c.Transitions(ctx, "a", "b", 4, 2, "")
 			return err
@@ -307,7 +307,7 @@ func TestWhatIsNotIdempotentIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	c, calls := dropper(t, 1, nil)
 	var p *api.Problem
-	if _, err := c.Restart(t.Context(), "a", "b"); !errors.As(err, &p) || p.Code != CodeUnreachable {
+	if _, err := c.Restart(t.Context(), "a", "b", api.RestartOptions{}); !errors.As(err, &p) || p.Code != CodeUnreachable {
 		t.Errorf("%#v", err)
 	}
 	if calls.Load() != 1 {

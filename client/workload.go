@@ -182,9 +182,10 @@ func (c *Client) Stop(ctx context.Context, project, name string, o api.StopOptio
 	return one[api.Workload](ctx, c, call{method: http.MethodPost, path: workload(project, name) + ":stop", body: body})
 }
 
-// Restart runs an ended workload again, as a new attempt.
-func (c *Client) Restart(ctx context.Context, project, name string) (*api.Workload, error) {
-	return one[api.Workload](ctx, c, call{method: http.MethodPost, path: workload(project, name) + ":restart"})
+// Restart runs an ended workload again, as a new attempt; or tasks of an array that
+// have ended.
+func (c *Client) Restart(ctx context.Context, project, name string, o api.RestartOptions) (*api.Workload, error) {
+	return c.act(ctx, project, name, "restart", o)
 }
 
 // Approve approves an admission check of a workload.

@@ -30,13 +30,14 @@ type browsers struct {
 	mu    sync.Mutex
 	url   string
 	serve func(net.Listener)
+	up    chan struct{} // closed once serve can be called
 }
 
 // addressFile keeps the port over restarts.
 const addressFile = "ui.addr"
 
 func newBrowsers(dataDir string, listening []net.Listener, guard *outward.Guard, log *slog.Logger) *browsers {
-	b := &browsers{file: filepath.Join(dataDir, addressFile), guard: guard, log: log}
+	b := &browsers{file: filepath.Join(dataDir, addressFile), guard: guard, log: log, up: make(chan struct{})}
 	for _, l := range listening {
 		if a, ok := l.Addr().(*net.TCPAddr); ok && (a.IP.IsLoopback() || a.IP.IsUnspecified()) {
 			host := a.IP.String()
@@ -50,15 +51,24 @@ func newBrowsers(dataDir string, listening []net.Listener, guard *outward.Guard,
 	return b
 }
 
-// open returns the URL, opening the port where there is none.
-func (b *browsers) open() (string, error) {
+// open returns the URL, opening the port where there is none. The first requests
+// may come before the server serves browsers: they wait until it does.
+func (b *browsers) open(ctx context.Context) (string, error) {
+	b.mu.Lock()
+	url := b.url
+	b.mu.Unlock()
+	if url != "" {
+		return url, nil
+	}
+	select {
+	case <-b.up:
+	case <-ctx.Done():
+		return "", errors.New("the server is not up yet")
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.url != "" {
 		return b.url, nil
-	}
-	if b.serve == nil {
-		return "", errors.New("the server is not up yet")
 	}
 	return b.listen("127.0.0.1:0")
 }
@@ -100,6 +110,7 @@ func (b *browsers) run(hs *http.Server, bound func(net.Listener) net.Listener) f
 			}
 		}
 		b.mu.Unlock()
+		close(b.up)
 		<-ctx.Done()
 		hs.Close() //nolint:errcheck // whoever is there comes back
 	}

@@ -1,11 +1,18 @@
 package main
 
 import (
+	"context"
+	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/core/address"
+	"github.com/musterhq/muster/internal/outward"
 )
 
 // TestTheSocketOfTasksStaysWhereItIs: tasks that outlive a server look for the
@@ -109,6 +116,36 @@ func TestBrowsersAreSentWhereTheServerListens(t *testing.T) {
 			t.Errorf("of %s it is %q, want %q", at, got, want)
 		}
 	}
+}
+
+// TestBrowsersWaitForTheServer: who asks before browsers are served is answered
+// once they are.
+func TestBrowsersWaitForTheServer(t *testing.T) {
+	b := newBrowsers(t.TempDir(), nil, outward.New(address.Rules{}), slog.New(slog.DiscardHandler))
+	given, stop := context.WithCancel(t.Context())
+	stop()
+	if url, err := b.open(given); err == nil {
+		t.Fatalf("before it is up it is at %q", url)
+	}
+	asked := make(chan string)
+	go func() {
+		url, err := b.open(t.Context())
+		if err != nil {
+			url = err.Error()
+		}
+		asked <- url
+	}()
+	ctx, end := context.WithCancel(t.Context())
+	served := make(chan struct{})
+	go func() {
+		b.run(&http.Server{ReadHeaderTimeout: time.Second}, func(l net.Listener) net.Listener { return l })(ctx)
+		close(served)
+	}()
+	if url := <-asked; !strings.HasPrefix(url, "http://127.0.0.1:") {
+		t.Errorf("it is at %q", url)
+	}
+	end()
+	<-served
 }
 
 type listening struct {

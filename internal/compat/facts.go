@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
+	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/amount"
+	"github.com/musterhq/muster/internal/core/spec"
 )
 
 // Place is where nodes are and what GPUs they have, by name of the node.
@@ -76,6 +79,44 @@ func Last(w *api.Workload) *api.Attempt {
 		return nil
 	}
 	return &w.Attempts[len(w.Attempts)-1]
+}
+
+// DoneBefore are the indexes of the tasks of an array that have succeeded in former
+// attempts, so that the last one leaves them out.
+func DoneBefore(w *api.Workload) map[int]bool {
+	a := Last(w)
+	if a == nil || a.Todo == "" {
+		return nil
+	}
+	todo, err := spec.ParseIndexes(a.Todo)
+	if err != nil {
+		todo = nil // none is its to run
+	}
+	out := map[int]bool{}
+	for i := range Count(w) {
+		out[i] = true
+	}
+	for _, i := range slices.Concat(todo, w.Canceled) {
+		delete(out, i)
+	}
+	return out
+}
+
+// SucceededBefore are the records of such tasks, by index; they are there only where
+// the workload was asked for by itself.
+func SucceededBefore(w *api.Workload) []api.Task {
+	left := DoneBefore(w)
+	var out []api.Task
+	for k := len(w.Attempts) - 2; k >= 0 && len(left) > 0; k-- {
+		for _, t := range w.Attempts[k].Tasks {
+			if left[t.Index] && t.State == string(core.TaskSucceeded) {
+				out = append(out, t)
+				delete(left, t.Index)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b api.Task) int { return cmp.Compare(a.Index, b.Index) })
+	return out
 }
 
 // Nodes are those of an attempt's tasks, each once, in the order of tasks.

@@ -271,6 +271,7 @@ type Task struct {
 	Generation int       `json:"edition,omitempty"`  // of the document that it was started from
 	Leaving    bool      `json:"leaving,omitempty"`  // it is not wanted any more, or not there
 	Again      bool      `json:"again,omitempty"`    // it had to leave an array, and waits to be run again under its index
+	Repeat     bool      `json:"repeat,omitempty"`   // somebody wants it run again in its array, however it ends
 	Away       bool      `json:"away,omitempty"`     // a replica that another one elsewhere takes over from, since its node is drained
 	Closed     bool      `json:"closed,omitempty"`   // others have taken its place: it is history, and its charge with the workload
 	// Claim is the backend's key of what someone else made that it is, and Name what

@@ -1,8 +1,10 @@
 package core
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,7 +41,9 @@ type Course struct {
 	AskAt time.Time `json:"askAt,omitzero"`
 	// Canceled are the tasks of an array that were stopped by themselves, sorted.
 	Canceled []int `json:"canceled,omitempty"`
-	Hold     *Hold `json:"hold,omitempty"` // nil: nobody holds it
+	// HeldTasks are those that a person keeps from starting, while the others go on.
+	HeldTasks []IndexRange `json:"heldTasks,omitempty"`
+	Hold      *Hold        `json:"hold,omitempty"` // nil: nobody holds it
 	// Again is who asked, while it was being ended, that it runs again once it
 	// has ended; empty: nobody.
 	Again string `json:"again,omitempty"`
@@ -54,6 +58,11 @@ type Course struct {
 func (c *Course) TaskCanceled(i int) bool {
 	_, is := slices.BinarySearch(c.Canceled, i)
 	return is
+}
+
+// TaskHeld reports whether a person keeps task i of an array from starting.
+func (c *Course) TaskHeld(i int) bool {
+	return Within(c.HeldTasks, i)
 }
 
 // Hold is that somebody keeps a workload from being queued.
@@ -162,6 +171,39 @@ type CheckHook struct {
 type IndexRange struct {
 	From int `json:"from"`
 	To   int `json:"to"`
+}
+
+// Within reports whether an index is in one of some ranges.
+func Within(ranges []IndexRange, index int) bool {
+	i, _ := slices.BinarySearchFunc(ranges, index, func(r IndexRange, index int) int { return cmp.Compare(r.To, index) })
+	return i < len(ranges) && ranges[i].From <= index
+}
+
+// RangesText writes ranges as people do: 0-3,7.
+func RangesText(ranges []IndexRange) string {
+	var b []byte
+	for i, r := range ranges {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b = strconv.AppendInt(b, int64(r.From), 10); r.To > r.From {
+			b = strconv.AppendInt(append(b, '-'), int64(r.To), 10)
+		}
+	}
+	return string(b)
+}
+
+// Ranged are sorted indexes as ranges.
+func Ranged(sorted []int) []IndexRange {
+	var out []IndexRange
+	for _, i := range sorted {
+		if n := len(out); n > 0 && i <= out[n-1].To+1 {
+			out[n-1].To = i
+		} else {
+			out = append(out, IndexRange{From: i, To: i})
+		}
+	}
+	return out
 }
 
 // Published is what was made of the results.

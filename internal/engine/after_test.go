@@ -283,6 +283,20 @@ func TestADelayOutlivesWhatItIsAfter(t *testing.T) {
 	o.is(second.ID, lifecycle.Starting)
 }
 
+// What is deleted while it runs has ended then, and the delay counts from there.
+func TestADelayCountsFromADeletion(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first := o.made(`{"name":"first","command":["fake"]}`)
+	o.task(first, 0, 0, core.TaskRunning)
+	o.do(submission.Delete(draft.Ref{ID: first.ID}, "user:u"))
+	second := o.made(`{"name":"second","command":["fake"],"after":[{"workload":"` + string(first.ID) + `","when":"ended","delay":"5m"}]}`)
+	o.task(first, 0, 0, core.TaskFailed)
+	o.do(submission.Removed(first.ID, nil))
+	o.is(second.ID, lifecycle.Reviewing)
+	o.at(opens.Add(5*time.Minute), report.Cluster())
+	o.is(second.ID, lifecycle.Starting)
+}
+
 // An instant between two microseconds is not one at which timers come.
 func TestATimeOfFineGrainIsWaitedFor(t *testing.T) {
 	o := newOffice(t, memstore.New())

@@ -66,7 +66,7 @@ type Config struct {
 	Collectors []prometheus.Collector
 	// Address is a URL at which browsers of this machine reach the server, opened
 	// when it is first asked for; nil: there is none but what is served anyway.
-	Address func() (string, error)
+	Address func(context.Context) (string, error)
 	// Hosts are names by which browsers may call the server, beside addresses and
 	// localhost.
 	Hosts []string

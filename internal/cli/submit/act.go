@@ -46,7 +46,7 @@ func NewStop(s *session.Session) *cobra.Command {
 		},
 	}
 	o.register(s, cmd)
-	cmd.Flags().IntSliceVar(&tasks, "task", nil, "only this task of an array, by its index; repeat for several")
+	taskFlag(cmd, &tasks)
 	cmd.Flags().StringVar(&o.grace, "grace-period", "", "time between the polite signal and the end by force, like 5s")
 	cmd.Flags().StringVarP(&o.message, "message", "m", "", "why; kept in the history")
 	return cmd
@@ -55,26 +55,36 @@ func NewStop(s *session.Session) *cobra.Command {
 // NewRestart makes the command restart.
 func NewRestart(s *session.Session) *cobra.Command {
 	o := &actOptions{}
+	var tasks []int
 	cmd := &cobra.Command{
 		Use:     "restart WORKLOAD…",
 		Aliases: []string{"rerun"},
 		Short:   "Run ended workloads again, as a new attempt",
-		Example: "  muster restart train-moons --follow",
+		Long:    "Run ended workloads again, as a new attempt.\n\nTasks of an array that have ended run again by themselves with --task: in the same attempt\nwhile the array goes on, or, once all of its others have succeeded, in a new one.",
+		Example: "  muster restart train-moons --follow\n  muster restart sweep --task 3          only this task of an array",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v := again
+			v := again(tasks)
 			v.ask = len(args) == 0
 			return each(cmd.Context(), s, o, session.DropNoun(args), v)
 		},
 	}
 	o.register(s, cmd)
+	taskFlag(cmd, &tasks)
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "show its phases and output until it ends, and exit as it did")
 	return cmd
 }
 
-// again runs an ended workload once more.
-var again = verb{name: "restart", done: "restarted", run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
-	return c.Restart(ctx, w.Project, w.ID)
-}}
+// taskFlag adds the flag that names some tasks of an array.
+func taskFlag(cmd *cobra.Command, tasks *[]int) {
+	cmd.Flags().IntSliceVar(tasks, "task", nil, "only this task of an array, by its index; repeat for several")
+}
+
+// again runs an ended workload once more, or some tasks of it.
+func again(tasks []int) verb {
+	return verb{name: "restart", done: "restarted", run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+		return c.Restart(ctx, w.Project, w.ID, api.RestartOptions{Tasks: tasks})
+	}}
+}
 
 // NewDelete makes the command delete.
 func NewDelete(s *session.Session) *cobra.Command {

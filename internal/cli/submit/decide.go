@@ -59,56 +59,74 @@ func someNames(cmd *cobra.Command, args []string) ([]string, error) {
 
 // NewPreempt makes the command preempt.
 func NewPreempt(s *session.Session) *cobra.Command {
-	return withMessage(s, "preempt", "preempting", "Take the resources of workloads back; they are queued again",
-		"Ends the present attempt of preemptible workloads as a more important workload would.\nThey go back to their queue and start again when it is their turn.", "node maintenance",
-		func(ctx context.Context, c *client.Client, w *api.Workload, message string) (*api.Workload, error) {
-			return c.Preempt(ctx, w.Project, w.ID, api.PreemptOptions{Message: message})
-		})
+	return withMessage(s, saying{
+		name: "preempt", done: "preempting", short: "Take the resources of workloads back; they are queued again",
+		long: "Ends the present attempt of preemptible workloads as a more important workload would.\nThey go back to their queue and start again when it is their turn. Tasks of an array that\nrun do so by themselves with --task, while the others go on.", because: "node maintenance", tasks: true,
+		do: func(ctx context.Context, c *client.Client, w *api.Workload, message string, tasks []int) (*api.Workload, error) {
+			return c.Preempt(ctx, w.Project, w.ID, api.PreemptOptions{Message: message, Tasks: tasks})
+		},
+	})
 }
 
 // NewMove makes the command move.
 func NewMove(s *session.Session) *cobra.Command {
-	return withMessage(s, "move", "moving", "Start workloads again elsewhere; they keep their reservation",
-		"Ends the present attempt of workloads and starts another, on other nodes where there are\nsome. They do not go back to their queue.", "node maintenance",
-		func(ctx context.Context, c *client.Client, w *api.Workload, message string) (*api.Workload, error) {
+	return withMessage(s, saying{
+		name: "move", done: "moving", short: "Start workloads again elsewhere; they keep their reservation",
+		long: "Ends the present attempt of workloads and starts another, on other nodes where there are\nsome. They do not go back to their queue.", because: "node maintenance",
+		do: func(ctx context.Context, c *client.Client, w *api.Workload, message string, _ []int) (*api.Workload, error) {
 			return c.Move(ctx, w.Project, w.ID, api.PreemptOptions{Message: message})
-		})
+		},
+	})
 }
 
 // NewHold makes the command hold.
 func NewHold(s *session.Session) *cobra.Command {
-	return withMessage(s, "hold", "held", "Keep workloads that wait from being queued",
-		"Keeps workloads that wait from being queued until muster release lets them go. What\nruns cannot be held: muster preempt takes its resources back.", "after the demonstration",
-		func(ctx context.Context, c *client.Client, w *api.Workload, message string) (*api.Workload, error) {
-			return c.Hold(ctx, w.Project, w.ID, api.HoldOptions{Message: message})
-		})
+	return withMessage(s, saying{
+		name: "hold", done: "held", short: "Keep workloads that wait from being queued",
+		long: "Keeps workloads that wait from being queued until muster release lets them go. What\nruns cannot be held: muster preempt takes its resources back. Tasks of an array that\nwait are held by themselves with --task, while the others go on.", because: "after the demonstration", tasks: true,
+		do: func(ctx context.Context, c *client.Client, w *api.Workload, message string, tasks []int) (*api.Workload, error) {
+			return c.Hold(ctx, w.Project, w.ID, api.HoldOptions{Message: message, Tasks: tasks})
+		},
+	})
 }
 
 // NewRelease makes the command release.
 func NewRelease(s *session.Session) *cobra.Command {
-	return withMessage(s, "release", "released", "Let workloads go that are held",
-		"Lets workloads go that muster hold, --hold or hold of their document keeps from\nbeing queued.", "after the demonstration",
-		func(ctx context.Context, c *client.Client, w *api.Workload, message string) (*api.Workload, error) {
-			return c.Release(ctx, w.Project, w.ID, api.HoldOptions{Message: message})
-		})
+	return withMessage(s, saying{
+		name: "release", done: "released", short: "Let workloads go that are held",
+		long: "Lets workloads go that muster hold, --hold or hold of their document keeps from\nbeing queued, and the tasks of arrays that are held.", because: "after the demonstration", tasks: true,
+		do: func(ctx context.Context, c *client.Client, w *api.Workload, message string, tasks []int) (*api.Workload, error) {
+			return c.Release(ctx, w.Project, w.ID, api.HoldOptions{Message: message, Tasks: tasks})
+		},
+	})
 }
 
-// withMessage is a command that does something to workloads and may say why.
-func withMessage(s *session.Session, name, done, short, long, because string, do func(context.Context, *client.Client, *api.Workload, string) (*api.Workload, error)) *cobra.Command {
+// saying is a command that does something to workloads and may say why.
+type saying struct {
+	name, done, short, long, because string
+	tasks                            bool // it may be of some tasks of an array
+	do                               func(context.Context, *client.Client, *api.Workload, string, []int) (*api.Workload, error)
+}
+
+func withMessage(s *session.Session, y saying) *cobra.Command {
 	o := &actOptions{}
+	var tasks []int
 	cmd := &cobra.Command{
-		Use: name + " WORKLOAD…", Short: short, Long: long, Example: "  muster " + name + " train-moons --message '" + because + "'",
+		Use: y.name + " WORKLOAD…", Short: y.short, Long: y.long, Example: "  muster " + y.name + " train-moons --message '" + y.because + "'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names, err := someNames(cmd, args)
 			if err != nil {
 				return err
 			}
-			return each(cmd.Context(), s, o, names, verb{name: name, done: done, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
-				return do(ctx, c, w, o.message)
+			return each(cmd.Context(), s, o, names, verb{name: y.name, done: y.done, live: true, run: func(ctx context.Context, c *client.Client, w *api.Workload) (*api.Workload, error) {
+				return y.do(ctx, c, w, o.message, tasks)
 			}})
 		},
 	}
 	o.registerPlain(s, cmd)
+	if y.tasks {
+		taskFlag(cmd, &tasks)
+	}
 	cmd.Flags().StringVarP(&o.message, "message", "m", "", "why; kept in the history")
 	return cmd
 }

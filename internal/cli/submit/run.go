@@ -118,7 +118,7 @@ func run(ctx context.Context, s *session.Session, o *runOptions, argv []string) 
 		if len(argv) > 0 {
 			return session.UsageError("--rerun takes no command: it runs what was run", "muster run --like "+o.rerun+" -- COMMAND makes another workload of it")
 		}
-		return each(ctx, s, &actOptions{scope: session.Scope{Project: o.document.Project}, follow: o.follow, wait: o.wait}, []string{o.rerun}, again)
+		return each(ctx, s, &actOptions{scope: session.Scope{Project: o.document.Project}, follow: o.follow, wait: o.wait}, []string{o.rerun}, again(nil))
 	}
 	local := document.Local(s)
 	if o.like != "" {

@@ -28,8 +28,8 @@ func NewUpdate(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update WORKLOAD [-f FILE] [flags]",
 		Short: "Change priority and limits of live work, or the document of a service",
-		Long: `Changes the document of a workload. Priority, limits, retries, labels and
-annotations change while it lives. Everything else of an inference workload is
+		Long: `Changes the document of a workload. Priority, limits, retries, labels,
+annotations and how many tasks of an array run at once change while it lives. Everything else of an inference workload is
 taken over a few replicas at a time, as its field update says, while it goes on
 to serve; other kinds need a new attempt for it, which --restart allows.
 

@@ -345,7 +345,7 @@ func restart(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
-	if w, err = conn.Restart(c.Context, w.Project, w.ID); err != nil {
+	if w, err = conn.Restart(c.Context, w.Project, w.ID, api.RestartOptions{}); err != nil {
 		return err
 	}
 	if len(changes) > 0 {

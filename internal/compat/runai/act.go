@@ -100,7 +100,7 @@ func suspend(f family) *compat.Command {
 func resume(f family) *compat.Command {
 	return &compat.Command{Use: "resume NAME…", Short: "Put suspended workloads back in the queue", Most: compat.All, Names: true, Flags: actFlags, Run: func(c *compat.Call) error {
 		return each(c, f, false, "resume", "resumed", func(conn *client.Client, w *api.Workload) error {
-			_, err := conn.Restart(c.Context, w.Project, w.ID)
+			_, err := conn.Restart(c.Context, w.Project, w.ID, api.RestartOptions{})
 			return err
 		})
 	}}

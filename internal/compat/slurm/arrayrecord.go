@@ -60,7 +60,7 @@ func recordRows(c *compat.Call, p *compat.Place, w *api.Workload, some []int) []
 	if !cli.Ended(w) {
 		out = rowsOf(c, p, w, some)
 	}
-	for _, t := range whole.tasks {
+	for _, t := range slices.Concat(compat.SucceededBefore(w), whole.tasks) {
 		r := whole
 		r.tasks, r.count, r.task = []api.Task{t}, 1, t.Index
 		switch t.State {

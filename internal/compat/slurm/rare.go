@@ -119,7 +119,7 @@ func (r *row) longOnly(letter byte) (string, bool) {
 		}
 		return fmt.Sprintf("%d", max(int64(until.Sub(time.Time(w.CreatedAt)).Seconds()), 0)), true
 	case restartsLetter:
-		return strconv.Itoa(w.Attempt), true
+		return strconv.Itoa(r.restarts()), true
 	case exitLetter:
 		if a := compat.Last(w); a != nil && a.ExitCode != nil {
 			return strconv.Itoa(*a.ExitCode), true
@@ -210,4 +210,21 @@ func dependency(after []spec.Dependency) string {
 		out = append(out, item)
 	}
 	return strings.Join(out, ",")
+}
+
+// restarts is how often it was started before: a task of an array also within the
+// attempt.
+func (r *row) restarts() int {
+	if r.task < 0 || len(r.tasks) != 1 {
+		return r.w.Attempt
+	}
+	mine := r.tasks[0]
+	for _, a := range r.w.Attempts {
+		for _, t := range a.Tasks {
+			if t.Index == mine.Index && compat.At(t.PlacedAt).Equal(compat.At(mine.PlacedAt)) {
+				return a.Index + mine.Run
+			}
+		}
+	}
+	return r.w.Attempt + mine.Run
 }

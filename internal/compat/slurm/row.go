@@ -28,6 +28,7 @@ type row struct {
 	since time.Duration
 	count int // tasks that it stands for
 	task  int // of an array, from 0; negative: it is not one of them
+	held  bool
 }
 
 // rowsOf are the lines of a job. Tasks of an array that run have one each, those
@@ -66,24 +67,30 @@ func rowsOf(c *compat.Call, p *compat.Place, w *api.Workload, some []int) []row 
 			out = append(out, r)
 		}
 	}
-	var rest, places []int
-	for i := range compat.Count(w) {
-		if !begun[i] && !slices.Contains(w.Canceled, i) && (some == nil || slices.Contains(some, i)) {
-			rest, places = append(rest, terms.NumberIn(numbers, i)), append(places, i)
-		}
-	}
 	if cli.Ended(w) {
 		return []row{whole}
 	}
-	if len(rest) > 0 && (c.Bool("array") || some != nil) {
-		for k, i := range rest {
-			r := whole
-			r.id, r.state, r.tasks, r.count, r.since, r.task = fmt.Sprintf("%s_%d", number, i), terms.Pending, nil, 1, 0, places[k]
-			out = append(out, r)
+	heldTasks, done := heldIn(w), compat.DoneBefore(w)
+	for _, held := range []bool{true, false} {
+		var rest, places []int
+		for i := range compat.Count(w) {
+			if !begun[i] && !done[i] && !slices.Contains(w.Canceled, i) && (some == nil || slices.Contains(some, i)) && heldTasks[i] == held {
+				rest, places = append(rest, terms.NumberIn(numbers, i)), append(places, i)
+			}
 		}
-	} else if len(rest) > 0 {
+		if len(rest) == 0 {
+			continue
+		}
 		r := whole
-		r.id, r.state, r.tasks, r.count, r.since = number+"_["+terms.Fold(rest)+"]", terms.Pending, nil, len(rest), 0
+		r.state, r.tasks, r.since, r.held = terms.Pending, nil, 0, held
+		if c.Bool("array") || some != nil {
+			for k, i := range rest {
+				r.id, r.count, r.task = fmt.Sprintf("%s_%d", number, i), 1, places[k]
+				out = append(out, r)
+			}
+			continue
+		}
+		r.id, r.count = number+"_["+terms.Fold(rest)+"]", len(rest)
 		out = append([]row{r}, out...)
 	}
 	return out
@@ -186,6 +193,9 @@ func (r *row) nodeCount() int {
 // others run, the server is not asked.
 func (r *row) reason() string {
 	w, d := r.w, cli.Document(r.w)
+	if r.held {
+		return "JobHeldUser"
+	}
 	if r.state != terms.Pending || w.Pending != nil || d.Array == nil {
 		return terms.Reason(w)
 	}
@@ -308,4 +318,17 @@ func compare(a, b string) int {
 		return cmp.Compare(x, y)
 	}
 	return strings.Compare(a, b)
+}
+
+// heldIn are the indexes of the tasks of an array that somebody keeps from starting.
+func heldIn(w *api.Workload) map[int]bool {
+	all, err := spec.ParseIndexes(w.HeldTasks)
+	if err != nil {
+		return nil // none is
+	}
+	out := map[int]bool{}
+	for _, i := range all {
+		out[i] = true
+	}
+	return out
 }

@@ -49,7 +49,7 @@ func Scontrol() *compat.Command {
 		Sub: []*compat.Command{
 			{Use: "show ENTITY [NAME]", Short: "A job, step, node, partition, license, reservation, or host names of a list", Most: 2, Run: show},
 			{Use: "update NAME=VALUE…", Short: "Change a job, a node or a reservation", Most: compat.All, Run: update},
-			{Use: "requeue JOB…", Short: "Run jobs again from their beginning", Most: compat.All, Run: requeue},
+			{Use: "requeue JOB…", Short: "Run jobs, or tasks of an array (12_3), again from their beginning", Most: compat.All, Run: requeue},
 			{Use: "cancel_reboot NODE", Void: "nodes are not booted from here."},
 			{Use: "ping", Short: "Whether the server answers", Run: func(c *compat.Call) error {
 				conn, err := c.Connect(c.Context)
@@ -63,7 +63,7 @@ func Scontrol() *compat.Command {
 				return err
 			}},
 			{Use: "version", Short: "Print the version", Run: terms.PrintVersion},
-			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait from starting", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "hold", (*client.Client).Hold) }},
+			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait, or tasks of an array (12_3), from starting", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "hold", (*client.Client).Hold) }},
 			{Use: "release JOB…", Short: "Let jobs go that are held", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "release", (*client.Client).Release) }},
 			void("suspend", "processes are never stopped in place: scancel ends the job and scontrol requeue runs it again."),
 			void("resume", "processes are never stopped in place: scontrol requeue runs a job again, and scontrol update NodeName=N State=RESUME opens a node."),
@@ -229,7 +229,7 @@ func jobRecord(r *row) [][]string {
 		{"UserId=" + w.User, "Account=" + w.Project, "QOS=" + terms.QOS(w)},
 		{"Priority=" + strconv.Itoa(w.Priority), "Nice=0"},
 		{"JobState=" + r.state.Long, "Reason=" + reason, "Dependency=" + waited},
-		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", w.Attempt), "BatchFlag=1", "Reboot=0", "ExitCode=" + code},
+		{"Requeue=" + requeue, fmt.Sprintf("Restarts=%d", r.restarts()), "BatchFlag=1", "Reboot=0", "ExitCode=" + code},
 		{"RunTime=" + terms.Clock(ran), "TimeLimit=" + terms.WholeLimit(w), "TimeMin=N/A"},
 		{"SubmitTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown"), "EligibleTime=" + terms.Instant(time.Time(w.CreatedAt), "Unknown")},
 		{"StartTime=" + terms.Instant(began, "Unknown"), "EndTime=" + terms.Instant(ended, "Unknown"), "Deadline=" + terms.Instant(deadline, "N/A")},

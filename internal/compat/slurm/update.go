@@ -2,18 +2,16 @@ package slurm
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/convert/slurm"
-	"github.com/musterhq/muster/internal/core/lifecycle"
 )
 
 // update changes a job, a node or a reservation.
@@ -76,10 +74,18 @@ func updateJob(c *compat.Call, id string, set map[string]string, order []string)
 				n = "0"
 			}
 			sets = append(sets, "retry.system="+n)
+		case "arraytaskthrottle":
+			if cli.Document(found[0]).Array == nil {
+				return cli.Wrong(fmt.Sprintf("ArrayTaskThrottle=%s: job %s is no array", v, id), "arrays have it: sbatch --array=0-9%2")
+			}
+			if n, err := strconv.Atoi(v); err != nil || n < 0 {
+				return cli.Wrong(fmt.Sprintf("ArrayTaskThrottle=%s is not a number of tasks", v), "how many run at once, like 4; 0 for all")
+			}
+			sets = append(sets, "array.parallelism="+v)
 		case "comment":
 			sets = append(sets, "annotations.comment="+v)
 		default:
-			return cli.Wrong(k+" of a job cannot be changed here", "TimeLimit, Priority, QOS, Requeue and Comment can; muster update --set FIELD=value knows the rest")
+			return cli.Wrong(k+" of a job cannot be changed here", "TimeLimit, Priority, QOS, Requeue, ArrayTaskThrottle and Comment can; muster update --set FIELD=value knows the rest")
 		}
 	}
 	_, err = c.Amend(c.Context, found[0], sets)
@@ -114,62 +120,6 @@ func updateNode(c *compat.Call, set map[string]string, order []string) error {
 			return cli.Wrong(fmt.Sprintf("State=%s: a node cannot be made that", set["state"]), "DRAIN, DOWN or RESUME")
 		}
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// requeue runs jobs again: those that run are sent back to their queue.
-func requeue(c *compat.Call) error {
-	found, conn, err := wholeJobs(c, "requeue", "run again")
-	if err != nil {
-		return err
-	}
-	for _, w := range found {
-		switch {
-		case cli.Ended(w):
-			_, err = conn.Restart(c.Context, w.Project, w.ID)
-		case cli.Live(w) && w.Phase != string(lifecycle.Terminating):
-			_, err = conn.Preempt(c.Context, w.Project, w.ID, api.PreemptOptions{Message: "requeued with scontrol"})
-		default:
-			err = cli.Conflict(fmt.Sprintf("job %d is %s", w.Number, terms.StateOf(w).Long), "it will start by itself")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wholeJobs are those that the words of a subcommand name, and where they are.
-func wholeJobs(c *compat.Call, sub, done string) ([]*api.Workload, *client.Client, error) {
-	if len(c.Args) == 0 {
-		return nil, nil, cli.Wrong("scontrol "+sub+" needs a job", "scontrol "+sub+" 12")
-	}
-	var ids []string
-	for _, a := range c.Args {
-		ids = append(ids, strings.Split(a, ",")...)
-	}
-	if err := terms.Whole(done, ids); err != nil {
-		return nil, nil, err
-	}
-	found, err := terms.FindAll(c, ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	conn, err := c.Connect(c.Context)
-	return found, conn, err
-}
-
-// holdJobs keeps jobs from starting, or lets them go.
-func holdJobs(c *compat.Call, sub string, do func(*client.Client, context.Context, string, string, api.HoldOptions) (*api.Workload, error)) error {
-	found, conn, err := wholeJobs(c, sub, "held and released")
-	if err != nil {
-		return err
-	}
-	for _, w := range found {
-		if _, err := do(conn, c.Context, w.Project, w.ID, api.HoldOptions{}); err != nil {
 			return err
 		}
 	}

@@ -138,12 +138,20 @@ const (
 // limits, and words about it.
 var liveFields = []string{"annotations", "deadline", "deadlineAction", "expectedDuration", "gracePeriod", "idleLimit", "labels", "maxDuration", "preemptible", "priority", "retry", "ttlAfterEnd"}
 
+// liveParts are parts of fields that may change so while the rest of these may not: how
+// many tasks of an array run at once.
+var liveParts = map[string][]string{"array": {"parallelism"}}
+
 // fixedFields are what a workload is.
 var fixedFields = []string{"kind", "name", "namePrefix", "project"}
 
 // LiveFields are the fields that may change while a workload lives, in
 // alphabetical order.
 func LiveFields() []string { return slices.Clone(liveFields) }
+
+// LivePart reports whether a part of a field, such as parallelism of array, may change
+// while a workload lives though the field may not.
+func LivePart(field, part string) bool { return slices.Contains(liveParts[field], part) }
 
 // LivePatch is the merge patch that makes the fields that may change while a
 // workload lives those of another document.
@@ -159,8 +167,17 @@ func LivePatch(from, to *Document) (map[string]any, error) {
 		if err := dec.Decode(&trees[i]); err != nil {
 			return nil, err
 		}
-		for name := range trees[i] {
-			if !slices.Contains(liveFields, name) {
+		for name, value := range trees[i] {
+			if slices.Contains(liveFields, name) {
+				continue
+			}
+			parts, _ := value.(map[string]any)
+			for part := range parts {
+				if !LivePart(name, part) {
+					delete(parts, part)
+				}
+			}
+			if len(parts) == 0 {
 				delete(trees[i], name)
 			}
 		}
@@ -194,11 +211,11 @@ func patchOf(from, to map[string]any) map[string]any {
 // EffectOf is when a change of the field at path comes to hold for a workload
 // of that kind.
 func EffectOf(kind lifecycle.Kind, path string) Effect {
-	name, _, _ := strings.Cut(path, ".")
+	name, part, _ := strings.Cut(path, ".")
 	switch {
 	case slices.Contains(fixedFields, name):
 		return EffectNever
-	case slices.Contains(liveFields, name):
+	case slices.Contains(liveFields, name), LivePart(name, part):
 		return EffectLive
 	case kind.Replicated():
 		return EffectRolling

@@ -82,6 +82,8 @@ func TestEffectsOfChanges(t *testing.T) {
 		{lifecycle.Training, "priority", spec.EffectLive},
 		{lifecycle.Training, "retry.limit", spec.EffectLive},
 		{lifecycle.Inference, "labels.team", spec.EffectLive},
+		{lifecycle.Training, "array.parallelism", spec.EffectLive},
+		{lifecycle.Training, "array.completions", spec.EffectAttempt},
 		{lifecycle.Training, "image", spec.EffectAttempt},
 		{lifecycle.Inference, "image", spec.EffectRolling},
 		{lifecycle.Inference, "project", spec.EffectNever},

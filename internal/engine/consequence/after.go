@@ -1,6 +1,7 @@
 package consequence
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,7 +125,10 @@ func come(tx *draft.Tx, w *core.Workload, c *core.CheckState) (core.CheckVerdict
 		return delayed(tx, c, c.Of+" was deleted")
 	case err != nil || x.Phase == lifecycle.Deleted:
 		if c.Event == spec.AfterEnded || c.Event == spec.AfterStarted || c.Workload == "" && w.Attempt > 0 {
-			return core.CheckApproved, c.Of + " was deleted"
+			if err == nil && c.Came.IsZero() {
+				c.Came = cmp.Or(x.EndedAt, x.PhaseAt)
+			}
+			return delayed(tx, c, c.Of+" was deleted")
 		}
 		return core.CheckRejected, c.Of + " was deleted, and cannot have " + c.Event + " any more"
 	}

@@ -110,10 +110,27 @@ func Again(tx *draft.Tx, d *draft.Draft, in lifecycle.Input, actor string) error
 	if err := tx.Step(d, in, actor); err != nil {
 		return err
 	}
+	anew(d)
+	return Gate(tx, d)
+}
+
+// AgainOnly begins an array that has ended anew for some of its tasks; those that were
+// stopped stay so. It must run inside change.
+func AgainOnly(tx *draft.Tx, d *draft.Draft, in lifecycle.Input, actor string, tasks, stopped []int) error {
+	if err := tx.Step(d, in, actor); err != nil {
+		return err
+	}
+	d.Attempt().Todo = tasks
+	anew(d)
+	d.W.Canceled = stopped
+	return Gate(tx, d)
+}
+
+// anew forgets what a workload has come to that begins once more.
+func anew(d *draft.Draft) {
 	d.W.Failures, d.W.SystemFailures = 0, 0
 	d.W.Course = core.Course{
 		As: d.W.As, Bounds: d.W.Bounds, Image: d.W.Image, Generation: d.W.Generation, ServicePort: d.W.ServicePort, Replicas: workload.FirstReplicas(d.W.Spec),
 		Checkpoint: d.W.Checkpoint, Metadata: d.W.Metadata, // the work may go on from there
 	}
-	return Gate(tx, d)
 }

@@ -32,18 +32,20 @@ func comeBack(tx *draft.Tx, d *draft.Draft) (over bool, err error) {
 		case !t.State.Ended() || d.W.TaskCanceled(t.ID.Index):
 		default:
 			others--
-			if t.State != core.TaskSucceeded && (t.Leaving || decide.Survives(d.W.Spec, d.W.SystemFailures, workload.FailureOf(t))) {
+			if t.Repeat || t.State != core.TaskSucceeded && (t.Leaving || decide.Survives(d.W.Spec, d.W.SystemFailures, workload.FailureOf(t))) {
 				left = append(left, t)
 			}
 		}
 	}
 	slices.SortFunc(left, func(a, b *core.Task) int { return cmp.Compare(a.ID.Index, b.ID.Index) })
-	if i := slices.IndexFunc(left, func(t *core.Task) bool { return !t.Leaving }); i >= 0 {
+	if i := slices.IndexFunc(left, func(t *core.Task) bool { return !t.Leaving && !t.Repeat }); i >= 0 {
 		lost = left[i]
 	}
 	switch {
 	case len(left) > 0 && others == 0 && lost != nil:
 		return true, failed(tx, d, lost)
+	case len(left) > 0 && others == 0 && asked(left):
+		return true, End(tx, d, lifecycle.Input{On: lifecycle.Preempt, Target: lifecycle.Queued, Cause: lifecycle.CausePerson, Message: "what is left of it is to run again"}, draft.ActorControl)
 	case len(left) > 0 && others == 0:
 		message := fmt.Sprintf("%d of its tasks had to leave; they are all that is left", len(left)+workload.WaitAgain(d.Tasks))
 		return true, End(tx, d, lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(d.W.Kind, d.W.Spec), Cause: d.W.Cause, Message: message}, draft.ActorControl)
@@ -60,6 +62,11 @@ func comeBack(tx *draft.Tx, d *draft.Draft) (over bool, err error) {
 	}
 	Curtailed(tx, d)
 	return false, nil
+}
+
+// asked reports whether somebody wants all of some tasks to run again.
+func asked(left []*core.Task) bool {
+	return !slices.ContainsFunc(left, func(t *core.Task) bool { return !t.Repeat })
 }
 
 // inReach clears Unreachable where what was on silent nodes is given up.
@@ -83,6 +90,29 @@ func Curtailed(tx *draft.Tx, d *draft.Draft) {
 		n += core.Bit(t.Again || t.Leaving && t.State.Held())
 	}
 	d.Fact(lifecycle.Degraded, n > 0, tx.Now, lifecycle.TasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again when there is room", n, workload.Total(d.W)))
+}
+
+// RunAgain tells tasks of an array to leave, and to run again however they end, while
+// others go on. Such as have ended already wait at once. It must run inside change.
+func RunAgain(tx *draft.Tx, d *draft.Draft, tasks []*core.Task, message, actor string) error {
+	if d.W.Phase == lifecycle.Running {
+		message = fmt.Sprintf("%d of its tasks run again", len(tasks)) + More(message)
+		if err := tx.Step(d, lifecycle.Input{On: lifecycle.Scale, Cause: lifecycle.CausePerson, Reason: lifecycle.ReasonScaled, Message: message}, actor); err != nil {
+			return err
+		}
+	}
+	for _, t := range tasks {
+		c := *t
+		if c.State.Ended() {
+			c.Again = true
+			d.SetTask(c)
+			continue
+		}
+		c.Repeat = true
+		sendAway(tx, d, &c)
+	}
+	tx.State.Dirty = true
+	return Conclude(tx, d)
 }
 
 // Gives tells the tasks of an array that run on a node to leave, while others go

@@ -220,6 +220,10 @@ func checksPending(tx *draft.Tx, w *core.Workload, when string) Pending {
 // perTaskPending is for which tasks of others those of w wait.
 func perTaskPending(tx *draft.Tx, w *core.Workload) Pending {
 	var p Pending
+	if len(w.HeldTasks) > 0 {
+		note := "held as far as its tasks " + workload.SpanWords(w.HeldTasks) + " go"
+		p.Reasons = append(p.Reasons, schedule.Reason{Token: schedule.HeldBack, Note: note})
+	}
 	for _, c := range w.Checks {
 		if len(c.Left) > 0 {
 			p.Reasons = append(p.Reasons, consequence.ForegoingPending(tx, &c))

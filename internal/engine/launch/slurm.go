@@ -88,7 +88,7 @@ func slurmEnv(m map[string]string, w *core.Workload, t *core.Task, g gang) {
 			set(strconv.FormatInt(n, 10), names...)
 		}
 	}
-	optional(int64(t.ID.Attempt), "SLURM_RESTART_COUNT")
+	optional(int64(t.ID.Attempt+t.ID.Run), "SLURM_RESTART_COUNT")
 	optional(int64(s.TasksPerNode), "SLURM_NTASKS_PER_NODE")
 	optional(int64(s.CPUsPerTask), "SLURM_CPUS_PER_TASK") // and not SRUN_CPUS_PER_TASK, by which a script has srun take as many
 	if s.Variables["SLURM_MEM_PER_CPU"] == "" && s.Variables["SLURM_MEM_PER_GPU"] == "" {

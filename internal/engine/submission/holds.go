@@ -48,18 +48,18 @@ func Hold(r HoldRequest) draft.Command[*core.Workload] {
 	}
 }
 
-// Release lets a workload go that is held.
+// Release lets a workload go that is held, and all of its tasks that are.
 func Release(r HoldRequest) draft.Command[*core.Workload] {
 	return func(tx *draft.Tx) (*core.Workload, error) {
 		d, err := tx.Find(r.Ref)
 		if err != nil {
 			return nil, err
 		}
-		if d.W.Hold == nil {
+		if d.W.Hold == nil && len(d.W.HeldTasks) == 0 {
 			return nil, &draft.Error{Code: draft.CodeConflict, Message: fmt.Sprintf("%s is %s, and nobody holds it", d.W.Name, d.W.Phase), Hint: "muster why " + d.W.Name + " says what it waits for"}
 		}
 		err = tx.Change(d, func() error {
-			d.W.Hold = nil
+			d.W.Hold, d.W.HeldTasks, tx.State.Dirty = nil, nil, true
 			if d.W.Phase != lifecycle.Inadmissible {
 				return nil
 			}

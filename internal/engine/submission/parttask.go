@@ -44,26 +44,38 @@ func StopTasks(r StopTasksRequest) draft.Command[*core.Workload] {
 // stoppable refuses what cannot be ended by itself.
 func stoppable(d *draft.Draft, tasks []int) error {
 	w := d.W
-	wrong := func(message, hint string) error {
-		return &draft.Error{Code: draft.CodeInvalid, Field: "tasks", Message: message, Hint: hint}
+	if err := named(w, tasks, "stop"); err != nil {
+		return err
 	}
-	switch {
-	case len(tasks) == 0:
-		return wrong("no task is named", "name the index of one, as in muster stop "+w.Name+" --task 3")
-	case w.Spec.Array == nil:
-		return wrong(w.Name+" is no array: its tasks belong together", "muster stop "+w.Name+" ends all of it")
-	case w.Phase.End() || w.Phase == lifecycle.Deleting || w.Phase == lifecycle.Deleted || w.Phase == lifecycle.Publishing:
+	if w.Phase.End() || w.Phase == lifecycle.Deleting || w.Phase == lifecycle.Deleted || w.Phase == lifecycle.Publishing {
 		return &draft.Error{Code: draft.CodeIllegal, Message: fmt.Sprintf("%s is %s", w.Name, w.Phase), Hint: "muster describe " + w.Name + " shows how its tasks ended"}
 	}
 	left := workload.Unfinished(w, d.Tasks)
 	for _, i := range tasks {
 		switch {
-		case i < 0 || i >= w.Spec.Size():
-			return wrong(fmt.Sprintf("%s has no task %d", w.Name, i), fmt.Sprintf("it has the tasks 0 to %d", w.Spec.Size()-1))
 		case w.TaskCanceled(i):
 			return &draft.Error{Code: draft.CodeConflict, Field: "tasks", Message: fmt.Sprintf("task %d of %s has been stopped already", i, w.Name), Hint: "muster describe " + w.Name + " shows its tasks"}
 		case !slices.Contains(left, i):
 			return &draft.Error{Code: draft.CodeConflict, Field: "tasks", Message: fmt.Sprintf("task %d of %s has succeeded already", i, w.Name), Hint: "muster describe " + w.Name + " shows its tasks"}
+		}
+	}
+	return nil
+}
+
+// named refuses names of tasks that are none of an array's.
+func named(w *core.Workload, tasks []int, verb string) error {
+	wrong := func(message, hint string) error {
+		return &draft.Error{Code: draft.CodeInvalid, Field: "tasks", Message: message, Hint: hint}
+	}
+	switch {
+	case len(tasks) == 0:
+		return wrong("no task is named", "name the index of one, as in muster "+verb+" "+w.Name+" --task 3")
+	case w.Spec.Array == nil:
+		return wrong(w.Name+" is no array: its tasks belong together", "muster "+verb+" "+w.Name+" is about all of it")
+	}
+	for _, i := range tasks {
+		if i < 0 || i >= w.Spec.Size() {
+			return wrong(fmt.Sprintf("%s has no task %d", w.Name, i), fmt.Sprintf("it has the tasks 0 to %d", w.Spec.Size()-1))
 		}
 	}
 	return nil

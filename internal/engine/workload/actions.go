@@ -43,7 +43,7 @@ func Actions(w *core.Workload) []string {
 		out = append(out, "approve", "reject")
 	}
 	switch {
-	case w.Hold != nil:
+	case w.Hold != nil || len(w.HeldTasks) > 0:
 		out = append(out, "release")
 	case w.Phase.Unstarted():
 		out = append(out, "hold")

@@ -1,9 +1,7 @@
 package workload
 
 import (
-	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -22,22 +20,24 @@ func PerTask(w *core.Workload) bool {
 // WaitsForFellow reports whether the task of that index does.
 func WaitsForFellow(w *core.Workload, index int) bool {
 	for i := range w.Checks {
-		if within(w.Checks[i].Left, index) {
+		if core.Within(w.Checks[i].Left, index) {
 			return true
 		}
 	}
 	return false
 }
 
-func within(spans []core.IndexRange, index int) bool {
-	i, _ := slices.BinarySearchFunc(spans, index, func(s core.IndexRange, index int) int { return cmp.Compare(s.To, index) })
-	return i < len(spans) && spans[i].From <= index
-}
+// Picks reports whether some tasks of w may be kept back while others start: each
+// for its fellow, or since a person holds it.
+func Picks(w *core.Workload) bool { return len(w.HeldTasks) > 0 || PerTask(w) }
 
-// WaitForFellows is how many tasks of the present attempt do, of those that are not
-// placed.
-func WaitForFellows(w *core.Workload, tasks map[int]*core.Task) int {
-	if !PerTask(w) {
+// KeptBack reports whether the task of that index may not start.
+func KeptBack(w *core.Workload, index int) bool { return w.TaskHeld(index) || WaitsForFellow(w, index) }
+
+// AreKeptBack is how many tasks of the present attempt may not start, of those that
+// are not placed.
+func AreKeptBack(w *core.Workload, tasks map[int]*core.Task) int {
+	if !Picks(w) {
 		return 0
 	}
 	n := 0
@@ -48,22 +48,22 @@ func WaitForFellows(w *core.Workload, tasks map[int]*core.Task) int {
 			index = todo[i]
 		}
 		if t := tasks[index]; t == nil || t.Again {
-			n += core.Bit(WaitsForFellow(w, index))
+			n += core.Bit(KeptBack(w, index))
 		}
 	}
 	return n
 }
 
-// HeldBack reports whether tasks of w wait for fellows, and nothing else of it waits.
+// HeldBack reports whether tasks of w are kept back, and nothing else of it waits.
 func HeldBack(w *core.Workload, tasks map[int]*core.Task) bool {
-	if !PerTask(w) || w.Phase != lifecycle.Queued && w.Phase != lifecycle.Running {
+	if !Picks(w) || w.Phase != lifecycle.Queued && w.Phase != lifecycle.Running {
 		return false
 	}
 	unplaced := Total(w)
 	for i, t := range tasks {
 		unplaced -= core.Bit(!t.Again && !w.TaskCanceled(i))
 	}
-	return unplaced > 0 && unplaced == WaitForFellows(w, tasks)
+	return unplaced > 0 && unplaced == AreKeptBack(w, tasks)
 }
 
 // FellowsLeft are the indexes of tasks of w, of those in left, whose fellow in x has
@@ -131,19 +131,13 @@ func numbers(d *spec.Document) []int {
 	return all
 }
 
-// SpanWords are indexes as people write them: 0-3,7.
+// spansShown is how many ranges people are shown.
+const spansShown = 12
+
+// SpanWords are indexes as people write them: 0-3,7; of very many the first.
 func SpanWords(spans []core.IndexRange) string {
-	var b []byte
-	for i, s := range spans {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b = strconv.AppendInt(b, int64(s.From), 10); s.To > s.From {
-			b = strconv.AppendInt(append(b, '-'), int64(s.To), 10)
-		}
-		if len(b) > 60 {
-			return string(append(b, "…"...))
-		}
+	if len(spans) > spansShown {
+		return core.RangesText(spans[:spansShown]) + ",…"
 	}
-	return string(b)
+	return core.RangesText(spans)
 }

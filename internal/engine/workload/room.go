@@ -10,9 +10,9 @@ import (
 func Waiting(w *core.Workload, tasks map[int]*core.Task) bool {
 	switch p := w.Phase; {
 	case p == lifecycle.Queued:
-		return w.AskAt.IsZero() && (!PerTask(w) || Room(w, tasks) > 0)
+		return w.AskAt.IsZero() && (!Picks(w) || Room(w, tasks) > 0)
 	case p == lifecycle.Reserved:
-		return !ChecksOpen(w, AtReservation) && (!PerTask(w) || Room(w, tasks) > 0)
+		return !ChecksOpen(w, AtReservation) && (!Picks(w) || Room(w, tasks) > 0)
 	case p.Active():
 		if !w.AskAt.IsZero() {
 			return false // the backend has just refused more of it
@@ -38,7 +38,7 @@ func Room(w *core.Workload, tasks map[int]*core.Task) int {
 	for i, t := range tasks {
 		left -= core.Bit(!t.Again && !w.TaskCanceled(i))
 	}
-	left -= WaitForFellows(w, tasks)
+	left -= AreKeptBack(w, tasks)
 	if p := w.Spec.Array.Parallelism; p > 0 {
 		active := 0
 		for _, t := range tasks {
@@ -77,7 +77,7 @@ func NextIndexes(w *core.Workload, tasks map[int]*core.Task, n int) []int {
 		if todo != nil {
 			index = todo[i]
 		}
-		if t := tasks[index]; (t == nil || t.Again) && !WaitsForFellow(w, index) {
+		if t := tasks[index]; (t == nil || t.Again) && !KeptBack(w, index) {
 			out = append(out, index)
 		}
 	}
@@ -93,7 +93,7 @@ func Unfinished(w *core.Workload, tasks map[int]*core.Task) []int {
 		if todo != nil {
 			index = todo[i]
 		}
-		if t := tasks[index]; t == nil || t.State != core.TaskSucceeded {
+		if t := tasks[index]; t == nil || t.State != core.TaskSucceeded || t.Again || t.Repeat {
 			out = append(out, index)
 		}
 	}

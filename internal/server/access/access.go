@@ -34,7 +34,7 @@ type Guard struct {
 	tasks    string // socket
 	mac      func(purpose string) string
 	sessions *sessions
-	address  func() (string, error)
+	address  func(context.Context) (string, error)
 	hosts    map[string]bool
 	origins  *http.CrossOriginProtection
 	clock    func() time.Time
@@ -71,12 +71,12 @@ type Rules struct {
 // Config is what a Guard needs.
 type Config struct {
 	Version    string
-	Token      string                      // must be shown by whoever comes over TCP; empty: TCP is refused
-	TaskSocket string                      // at which only tasks with their tokens are heard; empty: there is none
-	MAC        func(purpose string) string // makes the tokens of tasks and signs sessions; nil: there are none
-	LoggedOut  string                      // file of the browsers that have logged out; empty: nowhere
-	Address    func() (string, error)      // at which browsers of this machine reach the server; nil: none but what is served anyway
-	Hosts      []string                    // names by which browsers may call the server
+	Token      string                                // must be shown by whoever comes over TCP; empty: TCP is refused
+	TaskSocket string                                // at which only tasks with their tokens are heard; empty: there is none
+	MAC        func(purpose string) string           // makes the tokens of tasks and signs sessions; nil: there are none
+	LoggedOut  string                                // file of the browsers that have logged out; empty: nowhere
+	Address    func(context.Context) (string, error) // at which browsers of this machine reach the server; nil: none but what is served anyway
+	Hosts      []string                              // names by which browsers may call the server
 	Clock      func() time.Time
 	Log        *slog.Logger
 	Rules      Rules

@@ -257,7 +257,7 @@ func (s *Guard) invite(ctx context.Context, _ *struct{}) (*struct{ Body api.Logi
 	}
 	out := &struct{ Body api.LoginCode }{}
 	if p, ok := ctx.Value(peerKey{}).(peer); ok && p.unix && s.address != nil {
-		address, err := s.address()
+		address, err := s.address(ctx)
 		if err != nil {
 			return nil, problem.New(http.StatusServiceUnavailable, "unavailable", "no address for browsers could be opened: "+err.Error(), "serve one with muster server --listen 127.0.0.1:8080")
 		}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -16,6 +17,9 @@ func attempt(a core.Attempt, tasks []core.Task) api.Attempt {
 		ExitCode: a.ExitCode, Cause: string(a.Cause), Reason: string(a.Reason), Message: a.Message, Culprit: a.Culprit, Tasks: []api.Task{},
 	}
 	out.Step = a.Step
+	if a.Todo != nil {
+		out.Todo = cmp.Or(core.RangesText(core.Ranged(a.Todo)), "none")
+	}
 	if !a.SavedAt.IsZero() {
 		out.Saved = &api.Saved{Step: a.SavedStep, At: api.Time(a.SavedAt)}
 	}

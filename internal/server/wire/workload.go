@@ -114,7 +114,7 @@ func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 	for _, c := range w.Checks {
 		out.Checks = append(out.Checks, Check(&c))
 	}
-	out.Canceled, out.Restarts = w.Canceled, w.Again != ""
+	out.Canceled, out.HeldTasks, out.Restarts = w.Canceled, core.RangesText(w.HeldTasks), w.Again != ""
 	if h := w.Hold; h != nil {
 		out.Hold = &api.Hold{By: h.By, Message: h.Message, At: api.Time(h.At)}
 	}

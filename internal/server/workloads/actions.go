@@ -37,7 +37,7 @@ var verbs = []struct {
 	do            func(*routes, context.Context, *request.Named, []byte) (*workloadOutput, error)
 }{
 	{"stop", "End a workload; its definition and logs stay", reflect.TypeFor[api.StopOptions](), (*routes).stop},
-	{"restart", "Run an ended workload again, as a new attempt", nil, (*routes).restart},
+	{"restart", "Run an ended workload again, as a new attempt; or tasks of an array that have ended", reflect.TypeFor[api.RestartOptions](), (*routes).restart},
 	{"approve", "Approve an admission check of a workload", reflect.TypeFor[api.DecisionOptions](), (*routes).approve},
 	{"reject", "Reject an admission check of a workload, which ends it", reflect.TypeFor[api.DecisionOptions](), (*routes).reject},
 	{"preempt", "Take the resources of a workload back; it is queued again", reflect.TypeFor[api.PreemptOptions](), (*routes).preempt},
@@ -99,8 +99,17 @@ func options[T any](body []byte) (T, error) {
 	return o, nil
 }
 
-func (s *routes) restart(ctx context.Context, name *request.Named, _ []byte) (*workloadOutput, error) {
-	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] { return submission.Restart(r, access.Actor(ctx)) })
+func (s *routes) restart(ctx context.Context, name *request.Named, body []byte) (*workloadOutput, error) {
+	o, err := options[api.RestartOptions](body)
+	if err != nil {
+		return nil, err
+	}
+	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
+		if o.Tasks != nil {
+			return submission.RestartTasks(submission.TasksRequest{Ref: r, Tasks: o.Tasks, Actor: access.Actor(ctx)})
+		}
+		return submission.Restart(r, access.Actor(ctx))
+	})
 }
 
 func (s *routes) approve(ctx context.Context, name *request.Named, body []byte) (*workloadOutput, error) {
@@ -134,25 +143,34 @@ func (s *routes) evict(ctx context.Context, name *request.Named, body []byte, mo
 	if err != nil {
 		return nil, err
 	}
+	if move && o.Tasks != nil {
+		return nil, problem.BadRequest("tasks", "is not for moves", "preempt them: tasks of an array that leave start again where there is room")
+	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
+		if o.Tasks != nil {
+			return submission.PreemptTasks(submission.TasksRequest{Ref: r, Tasks: o.Tasks, Actor: access.Actor(ctx), Message: o.Message})
+		}
 		return submission.Preempt(submission.PreemptRequest{Ref: r, Actor: access.Actor(ctx), Message: o.Message, Move: move})
 	})
 }
 
 func (s *routes) hold(ctx context.Context, name *request.Named, body []byte) (*workloadOutput, error) {
-	return s.held(ctx, name, body, submission.Hold)
+	return s.held(ctx, name, body, submission.Hold, submission.HoldTasks)
 }
 
 func (s *routes) release(ctx context.Context, name *request.Named, body []byte) (*workloadOutput, error) {
-	return s.held(ctx, name, body, submission.Release)
+	return s.held(ctx, name, body, submission.Release, submission.ReleaseTasks)
 }
 
-func (s *routes) held(ctx context.Context, name *request.Named, body []byte, do func(submission.HoldRequest) draft.Command[*core.Workload]) (*workloadOutput, error) {
+func (s *routes) held(ctx context.Context, name *request.Named, body []byte, do func(submission.HoldRequest) draft.Command[*core.Workload], some func(submission.TasksRequest) draft.Command[*core.Workload]) (*workloadOutput, error) {
 	o, err := options[api.HoldOptions](body)
 	if err != nil {
 		return nil, err
 	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
+		if o.Tasks != nil {
+			return some(submission.TasksRequest{Ref: r, Tasks: o.Tasks, Actor: access.Actor(ctx), Message: o.Message})
+		}
 		return do(submission.HoldRequest{Ref: r, Actor: access.Actor(ctx), Message: o.Message})
 	})
 }

@@ -180,12 +180,23 @@ func mayChange(patch map[string]any) error {
 	if len(patch) == 0 {
 		return problem.BadRequest("body", "says nothing to change", "name one of "+strings.Join(amendable, ", "))
 	}
-	for name := range patch {
-		if !may[name] {
-			return problem.BadRequest(name, "does not change while a workload lives", "what does: "+strings.Join(amendable, ", ")+"; for the rest submit a new one")
+	for name, value := range patch {
+		if !may[name] && !onlyLive(name, value) {
+			return problem.BadRequest(name, "does not change while a workload lives", "what does: "+strings.Join(amendable, ", ")+", and parallelism of array; for the rest submit a new one")
 		}
 	}
 	return nil
+}
+
+// onlyLive reports whether of a field nothing changes but parts that may.
+func onlyLive(name string, value any) bool {
+	parts, is := value.(map[string]any)
+	for part := range parts {
+		if !spec.LivePart(name, part) {
+			return false
+		}
+	}
+	return is && len(parts) > 0
 }
 
 // amended is a document after a merge patch of what may change.

@@ -191,7 +191,7 @@ func (m *host) one(s planned, wait time.Duration) (outcome, error) {
 	}
 	o.Ended = until("no job is left", wait, empty) == nil
 	for tries := 0; !empty(); tries++ {
-		if tries == 10 {
+		if tries == 60 { // an array of a thousand takes a while
 			return o, errors.New("a job does not end")
 		}
 		if _, _, err := m.run(patience, "/", "scancel", "-u", "root"); err != nil {

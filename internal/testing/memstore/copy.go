@@ -66,7 +66,7 @@ func keptCourse(c core.Course) core.Course {
 	c.IdleSince, c.Warned, c.AskAt = kept(c.IdleSince), kept(c.Warned), kept(c.AskAt)
 	c.AtRisk, c.Missed = kept(c.AtRisk), kept(c.Missed)
 	c.RuleUses, c.Published, c.Checks = keptList(c.RuleUses), keptPointer(c.Published), keptList(c.Checks)
-	c.Canceled = keptList(c.Canceled)
+	c.Canceled, c.HeldTasks = keptList(c.Canceled), keptList(c.HeldTasks)
 	for i := range c.Checks {
 		k := &c.Checks[i]
 		k.Deadline, k.At, k.AskAt, k.Came = kept(k.Deadline), kept(k.At), kept(k.AskAt), kept(k.Came)

@@ -15,7 +15,7 @@ import (
 func deedsOf() []string {
 	return []string{
 		"reclaimed", "preempted by priority", "relieved", "moved", "ran again and completed", "ended Preempted",
-		"shared a device", "array gave a task", "array's task ran again", "array survived a node", "shrank", "grew", "ranks restarted", "survived a node", "followed another", "followed its fellow",
+		"shared a device", "array gave a task", "array's task ran again", "array's task was told to run again", "array's ended task ran again", "tasks of an array were held", "array survived a node", "shrank", "grew", "ranks restarted", "survived a node", "followed another", "followed its fellow",
 	}
 }
 
@@ -25,13 +25,20 @@ func (o *watch) noted(c draft.Change) error {
 	for _, t := range c.Transitions {
 		o.transition(w, t)
 	}
+	if len(w.HeldTasks) > 0 {
+		o.deeds["tasks of an array were held"]++
+	}
 	for _, t := range c.Tasks {
 		was, known := o.before[t.ID]
 		switch {
 		case !known && slices.ContainsFunc(t.Devices, func(s core.Share) bool { return s.Milli < 1000 && o.use[s.Device] > s.Milli }):
 			o.deeds["shared a device"]++
+		case known && t.Repeat && !was.Repeat:
+			o.deeds["array's task was told to run again"]++
 		case known && t.Leaving && !was.Leaving && w.Spec.Array != nil:
 			o.deeds["array gave a task"]++
+		case known && t.Again && !was.Again && !t.Leaving && t.State == core.TaskSucceeded:
+			o.deeds["array's ended task ran again"]++
 		case !known && t.ID.Run > 0:
 			o.deeds["array's task ran again"]++
 		case known && t.Again && !was.Again && t.Reason == string(lifecycle.ReasonNodeLost) && !t.Leaving:
@@ -71,10 +78,14 @@ func (o *watch) transition(w *core.Workload, t core.Transition) {
 }
 
 // inQuota (I7): what may not be displaced is only let in within the quota of
-// its project and of every department above.
+// its project and of every department above. What moves was let in before, and keeps
+// its reservation though the quota may have become smaller since.
 func (o *watch) inQuota(c draft.Change) error {
 	w := c.Workload
 	if o.hidden || len(c.Tasks) == 0 || *w.Spec.Preemptible || !slices.ContainsFunc(c.Transitions, func(t core.Transition) bool { return t.Event == lifecycle.Admit }) {
+		return nil
+	}
+	if w.Attempt > 0 && w.Attempts[w.Attempt-1].Event == lifecycle.Move {
 		return nil
 	}
 	tree, err := o.tree()

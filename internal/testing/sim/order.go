@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/submission"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // ordered makes a document wait: for others, for a time, for somebody who lets
@@ -58,6 +59,43 @@ func (w *World) hold(ref draft.Ref) act {
 	return act{what: "hold " + ref.Name, command: submission.Hold(submission.HoldRequest{Ref: ref, Actor: "user:sim"})}
 }
 
+// someTasks does something to some tasks of an array: mostly to one that is as it
+// should be for that.
+func (w *World) someTasks(ref draft.Ref) act {
+	if w.one(3) {
+		return w.stopTasks(ref)
+	}
+	type deed struct {
+		name string
+		do   func(submission.TasksRequest) draft.Command[*core.Workload]
+		fits func(*core.Task) bool
+	}
+	d := []deed{
+		{"preempt", submission.PreemptTasks, func(t *core.Task) bool { return t != nil && t.State.Held() }},
+		{"restart", submission.RestartTasks, func(t *core.Task) bool { return t != nil && t.State.Ended() }},
+		{"restart", submission.RestartTasks, func(t *core.Task) bool { return t != nil && t.State.Ended() }},
+		{"hold", submission.HoldTasks, func(t *core.Task) bool { return t == nil || t.Again }},
+		{"release", submission.ReleaseTasks, func(t *core.Task) bool { return t == nil || t.Again }},
+	}[w.chance.IntN(5)]
+	r := submission.TasksRequest{Ref: ref, Actor: "user:sim", Tasks: []int{w.chance.IntN(12)}}
+	var all []submission.TasksRequest
+	for _, e := range w.live() {
+		if e.Workload.Spec.Array == nil {
+			continue
+		}
+		tasks := workload.Latest(e.Tasks, e.Workload.Attempt)
+		for i := range e.Workload.Spec.Size() {
+			if d.fits(tasks[i]) {
+				all = append(all, submission.TasksRequest{Ref: draft.Ref{ID: e.Workload.ID}, Actor: r.Actor, Tasks: []int{i}})
+			}
+		}
+	}
+	if len(all) > 0 && !w.one(5) {
+		r = all[w.chance.IntN(len(all))]
+	}
+	return act{what: fmt.Sprintf("%s tasks %v of %s%s", d.name, r.Tasks, r.Ref.Name, r.Ref.ID), command: d.do(r)}
+}
+
 // stopTasks stops some tasks of an array.
 func (w *World) stopTasks(ref draft.Ref) act {
 	ref = w.aimed(ref, func(x *core.Workload) bool { return x.Spec.Array != nil && !x.Phase.End() })
@@ -73,7 +111,7 @@ func (w *World) stopTasks(ref draft.Ref) act {
 // releaseAll lets go all that is held.
 func (w *World) releaseAll() {
 	for _, e := range w.live() {
-		if e.Workload.Hold != nil {
+		if e.Workload.Hold != nil || len(e.Workload.HeldTasks) > 0 {
 			w.do(submission.Release(submission.HoldRequest{Ref: draft.Ref{ID: e.Workload.ID}, Actor: "user:sim"}))
 		}
 	}

@@ -99,8 +99,10 @@ func (o *watch) ports(c draft.Change) error {
 // preempted (I7): what must not be preempted is not, unless its whole project
 // is emptied by its administrator.
 func (o *watch) preempted(c draft.Change) error {
-	if slices.ContainsFunc(c.Transitions, func(t core.Transition) bool { return t.Reason == lifecycle.ReasonUpdated }) {
-		return nil // its document said otherwise before, within the same commit
+	was := o.yields[c.Workload.ID]
+	o.yields[c.Workload.ID] = *c.Workload.Spec.Preemptible
+	if was {
+		return nil // perhaps its document says otherwise since the same commit
 	}
 	for _, t := range c.Transitions {
 		if t.Event == lifecycle.Preempt && !*c.Workload.Spec.Preemptible {

@@ -134,10 +134,10 @@ func (w *World) verb(ref draft.Ref) act {
 	case n < 20:
 		ref = w.aimed(ref, evictable)
 		return act{what: "preempt " + ref.Name, command: submission.Preempt(submission.PreemptRequest{Ref: ref, Actor: "user:sim"})}
-	case n < 25:
+	case n < 24:
 		return w.hold(ref)
 	case n < 26:
-		return w.stopTasks(ref)
+		return w.someTasks(ref)
 	default:
 		ref = w.aimed(ref, evictable)
 		return act{what: "move " + ref.Name, command: submission.Preempt(submission.PreemptRequest{Ref: ref, Actor: "user:sim", Move: true})}

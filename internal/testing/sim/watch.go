@@ -30,6 +30,7 @@ type watch struct {
 	lost   map[core.WorkloadID]bool
 	before map[core.TaskID]core.Task // as last published
 	least  map[core.WorkloadID]int   // replicas of a service that had to be ready, as last published
+	yields map[core.WorkloadID]bool  // what was preemptible, as last published
 	came   came
 	// succeeded are tasks that have, by workload and index, in whatever attempt.
 	succeeded map[core.TaskID]bool
@@ -39,7 +40,7 @@ type watch struct {
 func newWatch(w *World) watch {
 	return watch{
 		w: w, states: map[core.WorkloadID]lifecycle.State{}, holds: map[core.TaskID]*hold{}, use: map[string]int{}, lost: map[core.WorkloadID]bool{},
-		before: map[core.TaskID]core.Task{}, least: map[core.WorkloadID]int{}, came: came{}, succeeded: map[core.TaskID]bool{}, words: newWords(), deeds: map[string]int{},
+		before: map[core.TaskID]core.Task{}, least: map[core.WorkloadID]int{}, yields: map[core.WorkloadID]bool{}, came: came{}, succeeded: map[core.TaskID]bool{}, words: newWords(), deeds: map[string]int{},
 	}
 }
 

@@ -303,7 +303,7 @@ func (st *stage) reviewed() {
 		}
 		st.phase("reviewed", "Completed")
 		if w := st.until("reviewed", "there", func(*api.Workload) bool { return true }); w.Attempt == 0 {
-			st.do(conn.Restart(t.Context(), "default", "reviewed"))
+			st.do(conn.Restart(t.Context(), "default", "reviewed", api.RestartOptions{}))
 		}
 	}
 	st.submit(doc, "rejected", "", "")

@@ -112,6 +112,8 @@ export interface Attempt {
   tasks: Task[]
   /** Tasks that are left out, as tasks of the request asked */
   tasksLeft?: number
+  /** Indexes of the tasks of an array that are its to run, like 0-3,7, or none; absent: all */
+  todo?: string
 }
 
 export interface AuditChange {
@@ -793,6 +795,8 @@ export interface Hold {
 export interface HoldOptions {
   /** Why; kept in the history */
   message?: string
+  /** Only these tasks of an array; the others go on */
+  tasks?: number[]
 }
 
 export interface Holder {
@@ -1830,6 +1834,8 @@ export interface PoolSpec {
 export interface PreemptOptions {
   /** Why; kept in the history */
   message?: string
+  /** Only these tasks of an array, each of which runs again in the same attempt; the others go on. Not to move */
+  tasks?: number[]
 }
 
 export interface Preview {
@@ -2256,6 +2262,11 @@ export interface ResourceQuota {
   quota?: number
   /** Part of what nobody is promised, a proportion against its siblings: 0 lowest, 1 low, 2 medium (default), 3 high */
   weight?: number
+}
+
+export interface RestartOptions {
+  /** Only these tasks of an array, which have ended: while it goes on, or once all others have succeeded */
+  tasks?: number[]
 }
 
 export interface ReviewedImage {
@@ -3238,6 +3249,8 @@ export interface Workload {
   gpus: number
   /** GPUs that its tasks hold at present, also while they fail and are started again */
   gpusHeld: number
+  /** Indexes of the tasks of an array that somebody keeps from starting, like 0-3,7 */
+  heldTasks?: string
   /** Who keeps it from being queued */
   hold?: Hold
   /** Identity for ever; sorts by creation */

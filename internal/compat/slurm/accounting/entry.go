@@ -153,7 +153,12 @@ func (e *entry) array(a *api.Attempt, last bool, some []int) []*entry {
 	wanted := func(i int) bool { return some == nil || slices.Contains(some, i) }
 	begun := map[int]bool{}
 	var out []*entry
-	for _, t := range a.Tasks {
+	tasks := a.Tasks
+	if last {
+		tasks = slices.Concat(compat.SucceededBefore(e.Workload), tasks)
+		slices.SortFunc(tasks, func(a, b api.Task) int { return cmp.Compare(a.Index, b.Index) })
+	}
+	for _, t := range tasks {
 		begun[t.Index] = t.State != "pending"
 		if !begun[t.Index] || !wanted(t.Index) {
 			continue
@@ -170,9 +175,10 @@ func (e *entry) array(a *api.Attempt, last bool, some []int) []*entry {
 	}
 	// What waits: an array that is over has cancelled them.
 	var rest, gone []int
+	done := compat.DoneBefore(e.Workload) // and not begun: there is no record of it any more
 	for i := range compat.Count(e.Workload) {
 		switch {
-		case begun[i] || !wanted(i):
+		case begun[i] || done[i] || !wanted(i):
 		case cli.Ended(e.Workload) || slices.Contains(e.Workload.Canceled, i):
 			gone = append(gone, terms.NumberIn(numbers, i))
 		default:

@@ -21,7 +21,7 @@ func Tasks(w *api.Workload, id, part string) ([]int, error) {
 		return nil, nil // it is the one that is meant
 	}
 	if cli.Document(w).Array == nil {
-		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s is no array, so %s is none of its tasks", w.Name, id), "name the job by its number to end it")
+		return nil, cli.Wrong(fmt.Sprintf("Invalid job id specified: %s is no array, so %s is none of its tasks", w.Name, id), "name the job by its number")
 	}
 	given, err := spec.ParseIndexes(strings.TrimSuffix(strings.TrimPrefix(part, "["), "]"))
 	if err != nil {
