@@ -76,6 +76,12 @@ func docsOf(t *testing.T, data []byte) (all []fields) {
 			}
 			continue
 		}
+		if m["kind"] == "AppWrapper" {
+			for _, c := range dig(m, "spec", "components").([]any) {
+				all = append(all, dig(c, "template").(fields))
+			}
+			continue
+		}
 		all = append(all, m)
 	}
 }
@@ -118,7 +124,7 @@ func kubernetesTotal(o fields) (x total, is bool) {
 		}
 		add(float64(n), dig(s, "template"))
 	case "CronJob": // of one run
-		return kubernetesTotal(fields{"kind": "Job", "metadata": o["metadata"], "spec": dig(s, "jobTemplate", "spec")})
+		return kubernetesTotal(fields{"kind": "Job", "apiVersion": o["apiVersion"], "metadata": o["metadata"], "spec": dig(s, "jobTemplate", "spec")})
 	case "Job":
 		if strings.HasPrefix(textOf(o["apiVersion"]), "batch.volcano.sh/") {
 			for _, g := range dig(s, "tasks").([]any) {

@@ -90,6 +90,10 @@ func batch(args []string) (int, error) {
 	if args, err = asFile(args, dir, path); err != nil {
 		return 0, err
 	}
+	// #!/usr/bin/srun /bin/bash: Slurm's programs are elsewhere here.
+	if ours := filepath.Join(path, filepath.Base(args[0])); !isFile(args[0]) && isFile(ours) {
+		args[0] = ours
+	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), dirVar+"="+dir, commandsVar+"="+path, "PATH="+path+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -158,6 +162,12 @@ func interpreter(cmd *exec.Cmd) string {
 		words = words[:i]
 	}
 	return strings.Join(words, " ")
+}
+
+// isFile reports whether something is there.
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func exitCode(state *os.ProcessState) int {

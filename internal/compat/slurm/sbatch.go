@@ -145,6 +145,14 @@ func submitted(c *compat.Call, docs []*spec.Document) ([]api.Workload, error) {
 	for _, doc := range docs {
 		besideScript(doc)
 	}
+	ws, err := asked(c, docs)
+	for err != nil && withoutGone(c, docs, err) {
+		ws, err = asked(c, docs)
+	}
+	return ws, err
+}
+
+func asked(c *compat.Call, docs []*spec.Document) ([]api.Workload, error) {
 	if len(docs) > 1 {
 		return c.Together(c.Context, docs, c.Bool("test-only"))
 	}

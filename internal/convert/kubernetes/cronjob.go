@@ -1,85 +1,34 @@
 package kubernetes
 
 import (
-	"errors"
-	"strings"
-
+	"github.com/musterhq/muster/internal/convert/kubernetes/cron"
 	"github.com/musterhq/muster/internal/convert/source"
-	"github.com/musterhq/muster/internal/core/recur"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
-// cronJob is a schedule of what its Jobs are.
+// cronJob is a schedule of what its Jobs are, and one of Volcano of what its
+// (volcano.sh/en/docs/cron_volcanojob).
 func (k *reader) cronJob(o *source.Map, doc *spec.Document) *spec.Document {
+	return scheduled(k, o, doc, k.job)
+}
+
+// scheduled reads a schedule of what the objects of a template are.
+func scheduled(k *reader, o *source.Map, doc *spec.Document, read func(*source.Map, *spec.Document) *spec.Document) *spec.Document {
 	s := o.Map("spec")
 	if s == nil || !s.Has("jobTemplate") {
 		k.missingTemplate(o, "spec.jobTemplate")
 		return nil
 	}
-	var out source.Schedule
-	cron := s.Consume("schedule")
-	if cron == nil {
-		k.Refuse(s.Tree.Line, source.FieldPath(s.Path, "schedule"), "", "is missing", "write when it runs, such as \"0 2 * * *\"")
+	out, ok := cron.Read(k.Reader, s)
+	if !ok {
 		return nil
 	}
-	out.Cron = cron.Text()
-	if zone, rest, set := strings.Cut(out.Cron, " "); set && (strings.HasPrefix(zone, "TZ=") || strings.HasPrefix(zone, "CRON_TZ=")) {
-		_, out.TimeZone, _ = strings.Cut(zone, "=")
-		out.Cron = strings.TrimSpace(rest)
-		cron.Translated("cron", "its zone is timeZone")
-	} else {
-		cron.Kept("cron")
-	}
-	var bad *recur.Problem
-	if _, err := recur.Parse(out.Cron); errors.As(err, &bad) {
-		cron.Refuse(bad.Message, bad.Hint)
-	}
-	if v := s.Consume("timeZone"); v != nil {
-		out.TimeZone = v.Text()
-		v.Kept("timeZone")
-	}
-	if out.TimeZone == "" {
-		k.Note(source.Note{Line: cron.Line, Field: source.FieldPath(s.Path, "timeZone"), Fate: source.Translated, To: "timeZone", Reason: "it is not said: Kubernetes takes that of its controller, which is mostly UTC, as here"})
-	}
-	policies := map[string]string{"Allow": "", "Forbid": "forbid", "Replace": "replace"}
-	if v := s.Consume("concurrencyPolicy"); v != nil {
-		word, known := policies[v.Text()]
-		if out.Concurrency = word; known {
-			v.Translated("concurrency", "")
-		} else {
-			v.Refuse("is not a policy", "allowed are Allow, Forbid and Replace")
-		}
-	}
-	if v := s.Consume("suspend"); v != nil {
-		out.Suspended = v.Bool()
-		v.Kept("suspended")
-	}
-	if v := s.Consume("startingDeadlineSeconds"); v != nil {
-		out.StartingDeadline = source.Seconds(v.Integer(0))
-		if out.StartingDeadline == 0 {
-			out.StartingDeadline = source.Seconds(1)
-			v.Approximated("startingDeadline", "it is a second at least")
-		} else {
-			v.Translated("startingDeadline", "")
-		}
-	}
-	limit := func(name, to string) *int {
-		v := s.Consume(name)
-		if v == nil {
-			return nil
-		}
-		n := v.Integer(0)
-		v.Translated(to, "")
-		return &n
-	}
-	out.KeepCompleted = limit("successfulJobsHistoryLimit", "keepCompleted")
-	out.KeepFailed = limit("failedJobsHistoryLimit", "keepFailed")
 	template := s.Map("jobTemplate")
 	if template == nil {
 		return nil
 	}
 	k.meta(template.Map("metadata"), doc, false)
-	doc = k.job(template, doc)
+	doc = read(template, doc)
 	template.Finish(nil, nil, false)
 	s.Finish(nil, nil, false)
 	k.schedule = &out

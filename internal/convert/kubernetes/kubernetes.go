@@ -51,7 +51,7 @@ const knativeGroup = "serving.knative.dev"
 // over, each with the reason.
 func Read(r *source.Reader, trees []codec.Tree) {
 	k := &reader{Reader: r, configs: map[string]map[string]string{}, computed: map[*spec.Document]*computed{},
-		secrets: map[string][]string{}, secretKeys: map[string][]string{}, groups: map[string]*podGroup{}, runtimes: map[string]*codec.Tree{}, servings: servedmodels.Runtimes{}}
+		secrets: map[string][]string{}, secretKeys: map[string][]string{}, groups: map[string]*podGroup{}, runtimes: map[string]*codec.Tree{}, wrapped: map[*source.Map]*spec.Document{}, servings: servedmodels.Runtimes{}}
 	var objects []*source.Map
 	var open func(o *source.Map, depth int)
 	open = func(o *source.Map, depth int) {
@@ -59,6 +59,12 @@ func Read(r *source.Reader, trees []codec.Tree) {
 			return
 		}
 		kind := kind(o)
+		if wraps(o) {
+			for _, in := range unwrapped(k, o) {
+				open(in, depth+1)
+			}
+			return
+		}
 		if kind != "List" && !strings.HasSuffix(kind, "List") || !o.Has("items") {
 			objects = append(objects, o)
 			return
@@ -142,6 +148,8 @@ func (k *reader) readObject(o *source.Map) {
 		is, known = kindReader{knativeGroup, (*reader).knative}, true
 	case kind == "Job" && api != version.Tree.Text:
 		is = kindReader{volcanoGroup, (*reader).volcanoJob}
+	case kind == "CronJob" && api != version.Tree.Text:
+		is = kindReader{volcanoGroup, func(k *reader, o *source.Map, doc *spec.Document) *spec.Document { return scheduled(k, o, doc, k.volcanoJob) }}
 	}
 	if !known {
 		elsewhere(v, kind)
@@ -162,6 +170,7 @@ func (k *reader) readObject(o *source.Map) {
 	version.Translated("", "says what the file is")
 	doc := &spec.Document{Kind: lifecycle.Training}
 	k.meta(o.Map("metadata"), doc, true)
+	inWrapper(k, o, doc)
 	k.schedule = nil
 	before := len(k.Documents)
 	doc = is.read(k, o, doc)

@@ -14,22 +14,23 @@ import (
 // reader reads the objects of one file.
 type reader struct {
 	*source.Reader
-	configs    map[string]map[string]string // ConfigMaps of the file, by name
-	claims     map[string]*volumeSource     // that each replica of the set which is read has of its own, by name
-	secrets    map[string][]string          // keys of secrets that are used, by the name of the secret
-	secretKeys map[string][]string          // keys of the Secrets of the file
-	groupNames []string                     // of groups, in their order
-	runtimes   map[string]*codec.Tree       // runtimes of the file, by name
-	servings   servedmodels.Runtimes        // those of KServe
-	work       bool                         // the file has a workload
-	texts      []*codec.Tree                // what its tasks read
-	services   []*source.Map                // that lead to pods by a name
-	groups     map[string]*podGroup         // pods that start together
-	computed   map[*spec.Document]*computed // what a shell finds out for a document's tasks, until its command does
-	schedule   *source.Schedule             // of the CronJob that is read; nil: it is another kind
-	onlyPod    string                       // name of the only pod of the object that is read; empty: it has several, or nobody knows
-	alone      []aloneNamed                 // pods that have a name of their own
-	scaling    *scaler                      // of the Service of Knative that is read; nil: it is another kind
+	configs    map[string]map[string]string   // ConfigMaps of the file, by name
+	claims     map[string]*volumeSource       // that each replica of the set which is read has of its own, by name
+	secrets    map[string][]string            // keys of secrets that are used, by the name of the secret
+	secretKeys map[string][]string            // keys of the Secrets of the file
+	groupNames []string                       // of groups, in their order
+	runtimes   map[string]*codec.Tree         // runtimes of the file, by name
+	servings   servedmodels.Runtimes          // those of KServe
+	work       bool                           // the file has a workload
+	texts      []*codec.Tree                  // what its tasks read
+	services   []*source.Map                  // that lead to pods by a name
+	groups     map[string]*podGroup           // pods that start together
+	computed   map[*spec.Document]*computed   // what a shell finds out for a document's tasks, until its command does
+	schedule   *source.Schedule               // of the CronJob that is read; nil: it is another kind
+	wrapped    map[*source.Map]*spec.Document // what an AppWrapper says of an object in it
+	onlyPod    string                         // name of the only pod of the object that is read; empty: it has several, or nobody knows
+	alone      []aloneNamed                   // pods that have a name of their own
+	scaling    *scaler                        // of the Service of Knative that is read; nil: it is another kind
 }
 
 // queueLabels name the queue of a workload, and thereby its project.

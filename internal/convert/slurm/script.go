@@ -204,7 +204,7 @@ func (s *script) words(words []string, line int) {
 			}
 			d.name = long
 			if len(w) > 2 {
-				d.value, d.has = strings.TrimPrefix(w[2:], "="), true
+				d.value, d.has = w[2:], true // with a = if it has one, as getopt has it
 			}
 		default:
 			s.r.Refuse(line, w, "", "is no option", "options begin with - or --")

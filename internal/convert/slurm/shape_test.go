@@ -169,3 +169,16 @@ func TestTasksAreSpread(t *testing.T) {
 		}
 	}
 }
+
+// What follows the letter of an option is its value, as it stands: Slurm refuses -N=1.
+func TestAnEqualsSignIsOfTheValue(t *testing.T) {
+	for _, line := range []string{"-N=1", "-t=10", "-n=2"} {
+		if _, err := Import([]byte("#!/bin/sh\n#SBATCH "+line+"\nhostname\n"), Submission{}); err == nil {
+			t.Errorf("%s is taken", line)
+		}
+	}
+	r, err := Import([]byte("#!/bin/sh\n#SBATCH -N1 -t10\nhostname\n"), Submission{})
+	if err != nil || len(r.Documents) != 1 {
+		t.Errorf("%v", err)
+	}
+}
