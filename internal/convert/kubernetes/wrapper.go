@@ -22,10 +22,10 @@ func unwrapped(k *reader, o *source.Map) (out []*source.Map) {
 	for _, name := range []string{"apiVersion", "kind"} {
 		o.Consume(name).Translated("", "says what the file is")
 	}
-	said := &spec.Document{}
+	outer := &spec.Document{}
 	if m := o.Map("metadata"); m != nil {
 		m.Consume("name").Ignored("what is in it has names of its own")
-		k.meta(m, said, true)
+		k.meta(m, outer, true)
 	}
 	s := o.Map("spec")
 	if s == nil || !s.Has("components") {
@@ -40,7 +40,7 @@ func unwrapped(k *reader, o *source.Map) (out []*source.Map) {
 			continue
 		}
 		if t := m.Map("template"); t != nil {
-			k.wrapped[t] = said
+			k.wrapped[t] = outer
 			out = append(out, t)
 			if _, is := kinds[kind(t)]; is {
 				works++
@@ -58,20 +58,20 @@ func unwrapped(k *reader, o *source.Map) (out []*source.Map) {
 
 // inWrapper has a workload take over what its wrapper says and itself does not.
 func inWrapper(k *reader, o *source.Map, doc *spec.Document) {
-	said := k.wrapped[o]
-	if said == nil {
+	outer := k.wrapped[o]
+	if outer == nil {
 		return
 	}
 	if doc.Project == "" {
-		doc.Project = said.Project
+		doc.Project = outer.Project
 	}
 	if doc.Priority == 0 {
-		doc.Priority = said.Priority
+		doc.Priority = outer.Priority
 	}
 	if doc.MaxDuration == 0 {
-		doc.MaxDuration = said.MaxDuration
+		doc.MaxDuration = outer.MaxDuration
 	}
-	labels := maps.Clone(said.Labels)
+	labels := maps.Clone(outer.Labels)
 	if labels == nil {
 		return
 	}
