@@ -11,7 +11,8 @@ type Project struct {
 	StoppedBy  string `json:"stoppedBy,omitempty" doc:"The department that stops it, where it is not stopped itself"`
 	CreatedAt  *Time  `json:"createdAt,omitempty"`
 	ProjectSpec
-	Warnings []string `json:"warnings,omitempty" doc:"In answers to changes: what is allowed and perhaps not meant"`
+	Effective *EffectiveRules `json:"effective,omitempty" doc:"What holds for what is submitted now, with what stands above it; absent: no such rule"`
+	Warnings  []string        `json:"warnings,omitempty" doc:"In answers to changes: what is allowed and perhaps not meant"`
 }
 
 // ProjectSpec is what can be decided about a project or department. Lengths of
@@ -32,6 +33,21 @@ type ProjectSpec struct {
 	UserLimit          *UserLimit           `json:"userLimit,omitempty" doc:"What each user may have in it at once"`
 	Budgets            []Budget             `json:"budgets,omitempty" doc:"How much it may use, each by itself; GET /v1/budgets says how they stand"`
 	ProjectRules
+}
+
+// EffectiveRules are limits and types of nodes with those of the departments above: of
+// limits the tightest, of types what every list has.
+type EffectiveRules struct {
+	TimeLimit map[string]string   `json:"timeLimit,omitempty" doc:"Ends what has run for so long, by kind"`
+	IdleLimit map[string]string   `json:"idleLimit,omitempty" doc:"Ends what has let all its GPUs idle for so long, by kind"`
+	NodeTypes map[string][]string `json:"nodeTypes,omitempty" doc:"Node types that may be used, by kind; an empty list: none"`
+}
+
+// Bounds are what is demanded of one workload beside what its document says.
+type Bounds struct {
+	TimeLimit string   `json:"timeLimit,omitempty" doc:"Ends it once it has run for so long"`
+	IdleLimit string   `json:"idleLimit,omitempty" doc:"Ends it once it has let all its GPUs idle for so long"`
+	NodeTypes []string `json:"nodeTypes,omitempty" doc:"Node types that it may use; absent: any"`
 }
 
 // PoolQuota is what a project or department may use of a pool.

@@ -59,6 +59,7 @@ type Workload struct {
 
 	Progress   *Progress                  `json:"progress,omitempty" doc:"How far it has come, as its tasks say"`
 	Canceled   []int                      `json:"canceled,omitempty" doc:"Tasks of an array that were stopped by themselves"`
+	Bounds     *Bounds                    `json:"bounds,omitempty" doc:"What its project and all above it demanded when it was submitted, which it keeps"`
 	HeldTasks  string                     `json:"heldTasks,omitempty" doc:"Indexes of the tasks of an array that somebody keeps from starting, like 0-3,7"`
 	Hold       *Hold                      `json:"hold,omitempty" doc:"Who keeps it from being queued"`
 	Checkpoint *Checkpoint                `json:"checkpoint,omitempty" doc:"From where it can go on, as its tasks say"`

@@ -22,6 +22,10 @@ var noValue = map[string]string{
 	"setuid-programs": "the same",
 	"socket":          "the same",
 	"help":            "it is no setting",
+	"acme-domain":     "in a cluster cert-manager writes tls.existingSecret, and whatever leads port 443 of a name to the service ends the encryption",
+	"acme-contact":    "the same",
+	"acme-directory":  "the same",
+	"acme-ca":         "the same",
 
 	"data-dir": "the volume is there", "no-autostart": "of every command", "no-color": "of every command", "output": "of every command", "server": "of every command",
 }
@@ -32,7 +36,7 @@ var everything = map[string]any{
 	"server.takeOver": []any{"kube"}, "server.registry": "registry.example.com/muster", "server.imageCache": "10Gi", "server.uiHosts": []any{"muster.example.com"},
 	"server.tokenAudience": "muster", "server.podSecurity": "baseline", "server.isolateNetwork": true, "server.mirrorQuotas": true, "server.shareLinks": true, "server.allowAddresses": []any{"hooks.example.com:443", "10.0.0.0/8"}, "server.refuseAddresses": []any{"private", "fd00::/8"}, "server.nodeGrace": "2m",
 	"server.moveRest": "5m", "server.inOrder": true, "server.past.weight": 0.5, "server.past.window": "14d", "server.past.halfLife": "2d",
-	"tls.existingSecret": "muster-tls", "sso.existingSecret": "muster-sso", "vault.existingSecret": "muster-vault", "secretsKey.existingSecret": "muster-keys",
+	"tls.existingSecret": "muster-tls", "sso.existingSecret": "muster-sso", "vault.existingSecret": "muster-vault", "secretsKey.existingSecret": "muster-keys", "checkKeys.existingSecret": "muster-check-keys",
 	"audit.syslog": []any{"tls://siem.example.com:6514"}, "audit.webhooks": []any{"https://siem.example.com/muster?a=b: c"}, "audit.existingSecret": "muster-audit",
 	"audit.signingKeys": "keys", "audit.ca": "ca.pem", "traces.endpoint": "http://otel:4318", "traces.headers": []any{"Authorization=Bearer x: y"},
 	"metrics.sampleEvery": "15s", "metrics.seriesMemory": "128Mi",
@@ -125,7 +129,11 @@ func TestEveryFileOfAFlagIsMounted(t *testing.T) {
 		}
 		files++
 		path := a[i+1:]
-		if name := mounted[path[:strings.LastIndex(path, "/")]]; name == "" || !volumes[name] {
+		name := mounted[path] // where it is a directory
+		if name == "" {
+			name = mounted[path[:strings.LastIndex(path, "/")]]
+		}
+		if name == "" || !volumes[name] {
 			t.Errorf("%s: nothing is mounted there", a)
 		}
 	}

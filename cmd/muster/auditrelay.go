@@ -62,12 +62,12 @@ func relayOf(o cli.ServerOptions, st store.Store, log *slog.Logger) (*relay.Rela
 	}
 	keys := ""
 	if o.AuditSecretFile != "" {
-		text, err := os.ReadFile(o.AuditSecretFile)
+		at, err := placeOf(o, "audit-webhook-secret-file", o.AuditSecretFile)
 		if err != nil {
-			return nil, precondition(fmt.Sprintf("--audit-webhook-secret-file: %v", err), "name a file that the server can read")
+			return nil, err
 		}
-		if keys = string(text); keys == "" {
-			return nil, precondition("--audit-webhook-secret-file: "+o.AuditSecretFile+" is empty", "write a key into it")
+		if keys, err = at.Only(); err != nil {
+			return nil, precondition(fmt.Sprintf("--audit-webhook-secret-file: %v", err), "name a file that the server can read and others cannot, with a key in it, or vault:PATH, whose field keys has one")
 		}
 	}
 	for _, to := range o.AuditWebhook {

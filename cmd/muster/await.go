@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/certs"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/handover"
@@ -40,7 +41,7 @@ type awaiting struct {
 // when ctx is done, or with an error. The listeners that it has opened, by what --listen
 // says, stay open for the server that begins: who comes meanwhile waits, and what leads
 // here from elsewhere (kubectl port-forward ends where nobody listens) does not break.
-func awaitMove(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *probes) (kept map[string]net.Listener, err error) {
+func awaitMove(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *probes, acme *certs.Manager) (kept map[string]net.Listener, err error) {
 	if empty, err := handover.Empty(o.DataDir); err != nil || !empty || !o.AwaitMove {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func awaitMove(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probe
 		var l net.Listener
 		if err == nil {
 			kept[at] = own
-			l, err = encrypted(lent{own.(*net.TCPListener)}, o)
+			l, err = encrypted(lent{own.(*net.TCPListener)}, o, acme)
 		}
 		if err != nil {
 			return kept, errors.Join(fmt.Errorf("--listen %q: %w", at, err), srv.Close())
@@ -81,6 +82,7 @@ func awaitMove(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probe
 			}
 		}()
 	}
+	acme.Keep(ctx)
 	probes.pass(a)
 	log.Info("awaiting the records of another machine", "address", a.status.Address, "data", o.DataDir, "version", a.status.Version)
 	select {

@@ -119,7 +119,7 @@ func (b *browsers) run(hs *http.Server, bound func(net.Listener) net.Listener) f
 // hostsOf are the names by which the operator says that browsers may call the
 // server.
 func hostsOf(o cli.ServerOptions) []string {
-	all := slices.Clone(o.Hosts)
+	all := slices.Concat(o.Hosts, o.ACME.Domains)
 	if u, err := url.Parse(o.Advertise); err == nil && u.Hostname() != "" {
 		all = append(all, u.Hostname())
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/musterhq/muster/internal/backend"
+	"github.com/musterhq/muster/internal/certs"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/engine/launch"
 )
@@ -25,8 +26,8 @@ const socketMax = 107
 // listen opens the unix socket and whatever else was asked for. The address of
 // the socket is left in muster.addr for clients. It is only called under the
 // data directory's lock, so a socket that is there belongs to a dead server. kept are
-// open already, by what --listen says.
-func listen(o cli.ServerOptions, handed []net.Listener, kept map[string]net.Listener) ([]net.Listener, string, error) {
+// open already, by what --listen says; acme: from whom certificates come, or nil.
+func listen(o cli.ServerOptions, handed []net.Listener, kept map[string]net.Listener, acme *certs.Manager) ([]net.Listener, string, error) {
 	all, address, err := mainSocket(o.DataDir, handed)
 	if err != nil {
 		return nil, "", err
@@ -46,7 +47,7 @@ func listen(o cli.ServerOptions, handed []net.Listener, kept map[string]net.List
 		}
 		if err != nil {
 			err = fmt.Errorf("--listen %q: %w", at, err)
-		} else if open, wrong := encrypted(tcp, o); wrong != nil {
+		} else if open, wrong := encrypted(tcp, o, acme); wrong != nil {
 			_ = tcp.Close()
 			err = wrong
 		} else {

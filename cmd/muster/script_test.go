@@ -62,6 +62,7 @@ func (s scripts) Run() int { return kubetest.Main(s.m) }
 //	                        see page_test.go
 //	gitserver               a git repository over https and ssh, see git_test.go
 //	mailserver FILE         a mail server at $SMTP, see mail_test.go
+//	acmeauthority           an authority for certificates, see acme_test.go
 //	oidcprovider            an identity provider at $ISSUER, see sso_test.go
 //	signsin FILE USER       somebody opens the address in FILE, and signs in
 //	directory               a directory (LDAP), see sso_test.go
@@ -114,7 +115,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "ready": ready, "json": jsonAt, "eventually": eventually,
-			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "oidcprovider": oidcprovider, "signsin": signsin, "directory": directory, "account": makeAccount, "as": as, "systemd": systemdUser, "unitpid": unitPid, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
+			"expand": expand, "released": released, "gitserver": gitserver, "mailserver": mailserver, "acmeauthority": acmeauthority, "showscert": showscert, "oidcprovider": oidcprovider, "signsin": signsin, "directory": directory, "account": makeAccount, "as": as, "systemd": systemdUser, "unitpid": unitPid, "registry": func(ts *testscript.TestScript, _ bool, args []string) { registry(t, ts, args) },
 			"site": func(ts *testscript.TestScript, neg bool, args []string) { site(t, ts, neg, args) },
 			"page": func(ts *testscript.TestScript, neg bool, args []string) { page(t, ts, neg, args) },
 		},

@@ -76,7 +76,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err := refuseMoved(o.DataDir); err != nil {
 		return err
 	}
-	kept, err := awaitMove(ctx, o, log, probes)
+	acme, err := authority(o, log)
+	if err != nil {
+		return err
+	}
+	kept, err := awaitMove(ctx, o, log, probes, acme)
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
@@ -124,6 +128,10 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	if err != nil {
 		return err
 	}
+	signed, err := checkKeys(o)
+	if err != nil {
+		return err
+	}
 	sso, reach, err := ssoOf(o, log)
 	if err != nil {
 		return err
@@ -137,7 +145,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	hands := operations.New(operations.Config{
 		Store: st, Log: log, Clock: time.Now, Images: images.store, Registry: images.registry(), Target: o.Registry,
 		Credentials: keys.credentials, BuildLogs: filepath.Join(o.DataDir, "builds"), Models: models, Installer: images.installer(),
-		HTTP: guarded(guard), Carry: guard.Transport, Secret: keys.named,
+		HTTP: guarded(guard), Carry: guard.Transport, Secret: keys.named, CheckKeys: signed,
 	})
 	tracer, taskEnv := openTracer(o, log)
 	seen, why, nodes, meter := openMeasured(o, log), openWaited(o, log), openNodesPast(o, log), telemetry.NewMeter()
@@ -160,10 +168,11 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 	guard.Shared(func() bool { return ctl.Rights().Enabled() })
 	services := serviceproxy.New(serviceproxy.Config{Control: ctl, Log: log, Every: o.Monitor.SampleEvery})
 
-	listeners, address, err := listen(o, handed.Listeners, kept)
+	listeners, address, err := listen(o, handed.Listeners, kept, acme)
 	if err != nil {
 		return err
 	}
+	acme.Keep(ctx) // the authority asks here whether it is us
 	for _, l := range listeners {
 		guard.Listens(l.Addr())
 	}

@@ -2,12 +2,16 @@ package main
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/certs"
 	"github.com/musterhq/muster/internal/cli"
 )
 
@@ -20,9 +24,28 @@ type certificate struct {
 	changed time.Time // of the file, when it was read
 }
 
-// encrypted is a listener that speaks TLS where the server was given a certificate.
-func encrypted(l net.Listener, o cli.ServerOptions) (net.Listener, error) {
+// authority gets the certificates of the server's names where flags name some; nil: they
+// name none.
+func authority(o cli.ServerOptions, log *slog.Logger) (*certs.Manager, error) {
+	if len(o.ACME.Domains) == 0 {
+		return nil, nil
+	}
+	m, err := certs.New(certs.Config{
+		Domains: o.ACME.Domains, Contact: o.ACME.Contact, Directory: o.ACME.Directory, CAFile: o.ACME.CAFile, Dir: filepath.Join(o.DataDir, "acme"), Log: log,
+	})
+	var wrong *certs.Error
+	if errors.As(err, &wrong) {
+		return nil, precondition("--acme-"+wrong.Field+": "+wrong.Message, wrong.Hint)
+	}
+	return m, err
+}
+
+// encrypted is a listener that speaks TLS where the server was given a certificate, or
+// gets its own by acme.
+func encrypted(l net.Listener, o cli.ServerOptions, acme *certs.Manager) (net.Listener, error) {
 	switch {
+	case acme != nil:
+		return acme.Listener(l), nil
 	case o.TLSCert == "" && o.TLSKey == "":
 		return l, nil
 	case o.TLSCert == "" || o.TLSKey == "":

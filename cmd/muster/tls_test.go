@@ -55,17 +55,17 @@ func TestACertificateIsReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tcp.Close()
-	if _, err := encrypted(tcp, o); err == nil {
+	if _, err := encrypted(tcp, o, nil); err == nil {
 		t.Error("a certificate that is not there is taken")
 	}
-	if _, err := encrypted(tcp, cli.ServerOptions{TLSKey: o.TLSKey}); err == nil {
+	if _, err := encrypted(tcp, cli.ServerOptions{TLSKey: o.TLSKey}, nil); err == nil {
 		t.Error("a key without a certificate is taken")
 	}
-	if plain, err := encrypted(tcp, cli.ServerOptions{}); err != nil || plain != tcp {
+	if plain, err := encrypted(tcp, cli.ServerOptions{}, nil); err != nil || plain != tcp {
 		t.Errorf("without a certificate it is %v, %v", plain, err)
 	}
 	selfSigned(t, o.TLSCert, o.TLSKey, 1)
-	l, err := encrypted(tcp, o)
+	l, err := encrypted(tcp, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,11 @@ func boxOf(ctx context.Context, o cli.ServerOptions, st store.Store) (*secret.Bo
 			put: "put the lines of both into the one, the newest first", see: "see that the file is there, with lines as secrets.key has them, and that only the server's user reads it",
 		})
 	}
-	if o.SecretsVault == "" {
+	v, s, err := vaultOf(o)
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
 		if err := refuseKeyless(ctx, o.DataDir, st); err != nil {
 			return nil, err
 		}
@@ -44,6 +48,17 @@ func boxOf(ctx context.Context, o cli.ServerOptions, st store.Store) (*secret.Bo
 			return nil, precondition(err.Error(), "restore the file: without it the stored secrets cannot be opened")
 		}
 		return box, nil
+	}
+	return keptBox(ctx, o.DataDir, st, v, keptWords{
+		put: fmt.Sprintf("put them into the vault with vault kv put %s/%s keys=@%s", s.Mount, s.Path, filepath.Join(o.DataDir, "secrets.key")),
+		see: "see that the vault answers, and that its policy lets this server read and make what is at that path",
+	})
+}
+
+// vaultOf is the vault that --secrets-vault names, and what its file says; nil: none.
+func vaultOf(o cli.ServerOptions) (*vault.Vault, *vault.Settings, error) {
+	if o.SecretsVault == "" {
+		return nil, nil, nil
 	}
 	wrong := func(err error, hint string) error {
 		return precondition(fmt.Sprintf("--secrets-vault %s: %v", o.SecretsVault, err), hint)
@@ -54,16 +69,13 @@ func boxOf(ctx context.Context, o cli.ServerOptions, st store.Store) (*secret.Bo
 		if errors.As(err, new(codec.Errors)) {
 			hint = "mend the file; docs/security.md has an example"
 		}
-		return nil, wrong(err, hint)
+		return nil, nil, wrong(err, hint)
 	}
 	v, err := vault.New(*s)
 	if err != nil {
-		return nil, wrong(err, "mend the file")
+		return nil, nil, wrong(err, "mend the file")
 	}
-	return keptBox(ctx, o.DataDir, st, v, keptWords{
-		put: fmt.Sprintf("put them into the vault with vault kv put %s/%s keys=@%s", s.Mount, s.Path, filepath.Join(o.DataDir, "secrets.key")),
-		see: "see that the vault answers, and that its policy lets this server read and make what is at that path",
-	})
+	return v, s, nil
 }
 
 // keptWords is what a person does about keys that are kept elsewhere.

@@ -10,6 +10,11 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 )
 
+// fileFlags are the flags of a server that name a file, or a directory of files.
+var fileFlags = []string{
+	"acme-ca", "audit-ca", "audit-webhook-secret-file", "check-keys", "kubeconfig", "secrets-key-file", "secrets-vault", "smtp-password-file", "sso", "tls-cert", "tls-key", "token-file",
+}
+
 // anywhere makes the flags mean the same in another directory and without this
 // shell's environment: that is how systemd starts a server.
 func (x *serverFlags) anywhere(f *pflag.FlagSet, env func(string) string) error {
@@ -27,9 +32,9 @@ func (x *serverFlags) anywhere(f *pflag.FlagSet, env func(string) string) error 
 			return err
 		}
 	}
-	for _, name := range []string{"kubeconfig", "token-file", "smtp-password-file", "sso"} {
+	for _, name := range fileFlags {
 		flag := f.Lookup(name)
-		if flag.Value.String() == "" {
+		if at := flag.Value.String(); at == "" || strings.HasPrefix(at, "vault:") {
 			continue
 		}
 		path, err := filepath.Abs(flag.Value.String())

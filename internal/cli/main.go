@@ -71,12 +71,14 @@ type ServerOptions struct {
 	// the data directory.
 	LeaderElect               bool
 	LeaseName, LeaseNamespace string
-	TLSCert, TLSKey           string   // files: what Listen is encrypted with; empty: it is not
+	TLSCert, TLSKey           string // files: what Listen is encrypted with; empty: it is not
+	ACME                      ACMEOptions
 	TokenFile                 string   // what whoever comes over TCP must show; empty: one of the server's own
 	Advertise                 string   // URL at which tasks elsewhere reach this server to report; empty: they do not
 	ShareLinks                bool     // show workloads to people without an account, by links
 	Hosts                     []string // names by which browsers may call this server
 	RequestRate               float64  // requests that each who asks may send by the second; 0: any number
+	CheckKeys                 string   // directory, or vault:PATH, with keys that sign the questions of checks; empty: secrets do
 	SSO                       string   // file with the settings of single sign-on; empty: there is none
 	Probes                    string   // HOST:PORT of health and metrics, for anyone; empty: none
 	// SMTPServer is the HOST:PORT that takes mail for notifications, from
@@ -104,6 +106,12 @@ type ServerOptions struct {
 	// submission, however long they probably take.
 	InOrder bool
 	Monitor MonitorOptions
+}
+
+// ACMEOptions say from whom the certificates of --listen come, where no files have them.
+type ACMEOptions struct {
+	Domains                    []string // names of this server; none: nobody is asked
+	Contact, Directory, CAFile string
 }
 
 // Hooks are what the command line needs of the program around it.

@@ -86,9 +86,16 @@ func checkServer(o *ServerOptions) error {
 		return session.UsageError(fmt.Sprintf("--socket: %q is not an absolute path", o.Socket), "like "+systemd.SystemSocket)
 	}
 	for _, at := range o.Listen {
-		if err := checkAddress(at, o.TokenFile != "" || o.TLSCert != ""); err != nil {
+		if err := checkAddress(at, o.TokenFile != "" || o.TLSCert != "" || len(o.ACME.Domains) > 0); err != nil {
 			return err
 		}
+	}
+	if a := o.ACME; len(a.Domains) == 0 && a.Contact+a.Directory+a.CAFile != "" {
+		return session.UsageError("--acme-contact, --acme-directory and --acme-ca say nothing without --acme-domain", "add --acme-domain NAME")
+	} else if len(a.Domains) > 0 && len(o.Listen) == 0 {
+		return session.UsageError("--acme-domain is given without --listen, which it encrypts", "add --listen :443, or the address that port 443 of the name leads to")
+	} else if len(a.Domains) > 0 && o.TLSCert+o.TLSKey != "" {
+		return session.UsageError("--acme-domain and --tls-cert contradict each other", "name one of them")
 	}
 	if o.AwaitMove && len(o.Listen) == 0 {
 		return session.UsageError("--await-move is given without --listen, where the other machine reaches this one", "add --listen HOST:PORT")
@@ -257,7 +264,7 @@ func checkAddress(at string, elsewhere bool) error {
 		return session.UsageError(fmt.Sprintf("--listen: %q is not HOST:PORT", at), "like 127.0.0.1:8080")
 	}
 	if ip := net.ParseIP(host); !elsewhere && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return session.UsageError(fmt.Sprintf("--listen: %s can be reached from elsewhere, which takes --token-file or --tls-cert, since the connection is not encrypted otherwise", at),
+		return session.UsageError(fmt.Sprintf("--listen: %s can be reached from elsewhere, which takes --token-file, --tls-cert or --acme-domain, since the connection is not encrypted otherwise", at),
 			"use 127.0.0.1 and a tunnel, give a certificate, or give the token in a file where the network is trusted")
 	}
 	return nil

@@ -15,7 +15,11 @@ import (
 type Course struct {
 	// As is the user of the operating system who submitted it, as the kernel or an
 	// administrator's mapping said it, on a server whose tasks run as who submitted them.
-	As     *OSUser      `json:"as,omitempty"`
+	As *OSUser `json:"as,omitempty"`
+	// Bounds are what its project and all above it demanded when its document became
+	// its own; replaced, never changed. nil: that was before they were kept, and what
+	// they demand now holds.
+	Bounds *Bounds      `json:"bounds,omitempty"`
 	Image  string       `json:"image,omitempty"`  // that was built for it; empty: the document's
 	Checks []CheckState `json:"checks,omitempty"` // of the present attempt
 	// Replicas is how many an inference workload wants; Generation the number of

@@ -59,6 +59,15 @@ type Project struct {
 	Rules
 }
 
+// Bounds are what the projects on a path demand of one kind of workload, taken
+// together: how long it may run, how long it may leave its GPUs idle (0: any time),
+// and which types of nodes it may use (nil: any; empty: none).
+type Bounds struct {
+	TimeLimit time.Duration `json:"timeLimit,omitempty"`
+	IdleLimit time.Duration `json:"idleLimit,omitempty"`
+	NodeTypes []string      `json:"nodeTypes,omitzero"`
+}
+
 // NewProject returns a project with nothing decided.
 func NewProject(id ProjectID, at time.Time) Project {
 	return Project{ID: id, CreatedAt: at, Priority: UsualPriority}

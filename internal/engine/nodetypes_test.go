@@ -23,7 +23,7 @@ func TestARuleOfTheProjectIsNamed(t *testing.T) {
 	if got, want := r.String(), "never fits: it asks for nodes with node-type in a100, h100, and none of 2 nodes has that; project team lets work of kind training use nodes of that type only"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got, want := r.Hint(), "ask the administrator for such nodes, or for other types: muster project update team --node-types training=TYPE,TYPE"; got != want {
+	if got, want := r.Hint(), "ask the administrator for such nodes, or for other types: muster project update team --node-types training=TYPE,TYPE; then submit it again, since it keeps what held when it was submitted"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

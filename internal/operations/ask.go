@@ -2,6 +2,7 @@ package operations
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -139,24 +140,49 @@ const retryMost = 24 * 60 * 60
 // prepare signs a question and returns who carries it: whoever is known by the
 // certificates that the check names, without being led elsewhere.
 func (h *Hands) prepare(ctx context.Context, req *http.Request, w *core.Workload, c *core.CheckState, body []byte) (*http.Client, error) {
-	if c.Hook.Secret.Name != "" {
-		if h.Secret == nil {
-			return nil, errors.New("this server keeps no secrets to sign questions with")
-		}
-		keys, err := h.Secret(ctx, c.Hook.Secret)
-		if err != nil {
-			return nil, fmt.Errorf("secret %s of %s: %w", c.Hook.Secret.Name, c.Hook.Secret.User, err)
-		}
+	keys, whose, err := h.keysOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if keys != "" {
 		id, at := fmt.Sprintf("%s.%d.%s.%d", w.ID, w.Attempt, c.Name, c.Tries), strconv.FormatInt(h.Clock().Unix(), 10)
 		signature, err := notify.Sign(keys, id, at, body)
 		if err != nil {
-			return nil, fmt.Errorf("secret %s of %s: %w", c.Hook.Secret.Name, c.Hook.Secret.User, err)
+			return nil, fmt.Errorf("%s: %w", whose, err)
 		}
 		req.Header.Set("webhook-id", id)
 		req.Header.Set("webhook-timestamp", at)
 		req.Header.Set("webhook-signature", signature)
 	}
 	return h.hooks.of(c.Hook.CA, h.Carry)
+}
+
+// keysOf are the keys that sign the questions of a check, and what errors call them;
+// empty: they are not signed.
+func (h *Hands) keysOf(ctx context.Context, c *core.CheckState) (keys, whose string, err error) {
+	if h.CheckKeys != nil {
+		whose = "the keys that this server is given for the check"
+		keys, err = h.CheckKeys(c.Scope, cmp.Or(c.Called, c.Name))
+		if err != nil || keys != "" {
+			if err != nil { // where they are is not for who submits
+				h.Log.Warn("the keys of a check cannot be had", "scope", c.Scope, "check", cmp.Or(c.Called, c.Name), "error", err)
+				err = errors.New(whose + " cannot be had; its log says why")
+			}
+			return keys, whose, err
+		}
+	}
+	id := c.Hook.Secret
+	if id.Name == "" {
+		return "", "", nil
+	}
+	whose = fmt.Sprintf("secret %s of %s", id.Name, id.User)
+	if h.Secret == nil {
+		return "", "", errors.New("this server keeps no secrets to sign questions with")
+	}
+	if keys, err = h.Secret(ctx, id); err != nil {
+		err = fmt.Errorf("%s: %w", whose, err)
+	}
+	return keys, whose, err
 }
 
 // hooks are the clients by the certificates that they trust.

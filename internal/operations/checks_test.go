@@ -86,7 +86,30 @@ func TestQuestionsAreSigned(t *testing.T) {
 	if _, err := h.Ask(t.Context(), w, c); err == nil || err.Error() != "its receiver answered 401 Unauthorized" {
 		t.Errorf("without a signature: %v", err)
 	}
+	h.CheckKeys = func(scope core.ProjectID, name string) (string, error) {
+		switch {
+		case scope != core.SystemScope:
+			return "", errors.New("of another scope")
+		case name == "gate":
+			return "hush", nil
+		case name == "shut":
+			return "", errors.New("/etc/keys: permission denied")
+		}
+		return "", nil
+	}
+	if _, err := h.Ask(t.Context(), w, c); err != nil {
+		t.Errorf("with keys of the server: %v", err)
+	}
+	c.Called, c.Name = "gate", "gate-2" // as it is called in its scope
 	c.Hook.Secret = core.SecretID{User: "root", Name: "lost"}
+	if _, err := h.Ask(t.Context(), w, c); err != nil {
+		t.Errorf("keys of the server go before a secret: %v", err)
+	}
+	c.Called = "shut"
+	if _, err := h.Ask(t.Context(), w, c); err == nil || strings.Contains(err.Error(), "/etc") || !strings.Contains(err.Error(), "cannot be had") {
+		t.Errorf("keys that cannot be read: %v", err)
+	}
+	c.Called, c.Name = "", "other"
 	if _, err := h.Ask(t.Context(), w, c); err == nil || !strings.Contains(err.Error(), "secret lost of root: it is there no more") {
 		t.Errorf("a lost secret: %v", err)
 	}

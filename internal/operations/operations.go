@@ -34,6 +34,9 @@ type Config struct {
 	// whoever is named is called. Secret opens what signs these requests; nil: none is kept.
 	Carry  func(*http.Transport, time.Duration) http.RoundTripper
 	Secret func(context.Context, core.SecretID) (string, error)
+	// CheckKeys are the keys that whoever runs the server has for the check of a name in a
+	// scope, which go before its secret; empty: none, and so of a nil function.
+	CheckKeys func(scope core.ProjectID, name string) (string, error)
 	// Images builds; nil: nothing is built.
 	Images *oci.Store
 	// Registry publishes; it needs no root.

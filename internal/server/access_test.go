@@ -658,9 +658,16 @@ func TestTheAuditLogTellsWhoDidWhat(t *testing.T) {
 	if v.Intact || v.Broken == nil {
 		t.Errorf("another head is not missed: %+v", v)
 	}
-	for format, first := range map[string]string{"jsonl": `{"seq":1,`, "csv": "seq,at,actor"} {
+	for format, first := range map[string]string{"jsonl": `{"seq":1,`, "csv": "seq,at,actor", "json": `[{"seq":1,`} {
 		if status, text := r.as("olaf", "GET", "/v1/audit/export?format="+format, ""); status != http.StatusOK || !strings.HasPrefix(text, first) || strings.Count(text, "\n") < len(log.Items) {
 			t.Errorf("the export as %s: %d %s", format, status, text)
+		}
+	}
+	for query, least := range map[string]int{"": len(log.Items), "&actor=nobody-at-all": 0} {
+		var list []api.AuditEntry
+		_, text := r.as("olaf", "GET", "/v1/audit/export?format=json"+query, "")
+		if err := json.Unmarshal([]byte(text), &list); err != nil || len(list) < least || least == 0 && len(list) != 0 {
+			t.Errorf("the export as one list%s: %d entries, %v", query, len(list), err)
 		}
 	}
 }

@@ -96,6 +96,31 @@ func (v *Vault) Keys() ([]byte, int, error) {
 	return []byte(strings.TrimRight(text, "\n") + "\n"), k.Data.Metadata.Version, nil
 }
 
+// Fields are the texts that are kept at another path of the same engine, by their names;
+// none where nothing is there.
+func (v *Vault) Fields(path string) (map[string]string, error) {
+	if !plainPath(path) {
+		return nil, fmt.Errorf("%q is no path in a vault: write names with / between them", path)
+	}
+	var k kept
+	status, err := v.call(http.MethodGet, v.s.Mount+"/data/"+path, nil, &k)
+	out := map[string]string{}
+	switch {
+	case err != nil:
+		return nil, err
+	case status == http.StatusNotFound:
+		return out, nil
+	case k.Data == nil || k.Data.Metadata.Version < 1:
+		return nil, fmt.Errorf("%s/%s in the vault %s is not of the key-value engine of version 2", v.s.Mount, path, v.s.Address)
+	}
+	for name, value := range k.Data.Data {
+		if text, ok := value.(string); ok {
+			out[name] = text
+		}
+	}
+	return out, nil
+}
+
 // Keep implements secret.Safe: it puts text in the place of a version, 0 for none, and
 // fails where another server was faster.
 func (v *Vault) Keep(text []byte, version int) error {

@@ -175,6 +175,45 @@ func TestKeysAreKeptInAVault(t *testing.T) {
 	}
 }
 
+// TestFieldsOfAnotherPath: what else is kept there is read by its names; what is no text,
+// and what is not there, is none.
+func TestFieldsOfAnotherPath(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("X-Vault-Token") != "root-token":
+			refuse(w, http.StatusForbidden, "permission denied")
+		case r.URL.Path == "/v1/secret/data/muster/checks":
+			answer(w, http.StatusOK, map[string]any{"data": map[string]any{"data": map[string]any{"vision.gate": "k1", "n": 7}, "metadata": map[string]any{"version": 3}}})
+		default:
+			refuse(w, http.StatusNotFound)
+		}
+	}))
+	defer srv.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("root-token\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v, err := New(Settings{Address: srv.URL, Mount: "secret", Path: "muster/keys", TokenFile: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := v.Fields("muster/checks"); err != nil || len(got) != 1 || got["vision.gate"] != "k1" {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := v.Fields("muster/nothing"); err != nil || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := v.Fields("../sys"); err == nil || !strings.Contains(err.Error(), "no path in a vault") {
+		t.Errorf("%v", err)
+	}
+	if err := os.WriteFile(token, []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Fields("muster/checks"); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTwoServersMakeOneKey(t *testing.T) {
 	v := newServer(t)
 	first := v.at(t, byToken)

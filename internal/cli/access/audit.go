@@ -34,7 +34,7 @@ func (f *selectionFlags) register(cmd *cobra.Command) {
 func (f *selectionFlags) of(s *session.Session) (client.AuditSelection, error) {
 	out := f.AuditSelection
 	if f.Result != "" {
-		if err := session.OneOf("--result", f.Result, "done", "refused"); err != nil {
+		if err := session.OneOf("result", f.Result, "done", "refused"); err != nil {
 			return out, err
 		}
 	}
@@ -161,7 +161,7 @@ func auditExport(s *session.Session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export [flags]", Short: "Write the audit log as a file, the oldest entry first", Example: "  muster audit export --format csv --since 30d --to audit.csv", Args: session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := session.OneOf("--format", format, "jsonl", "csv"); err != nil {
+			if err := session.OneOf("format", format, "jsonl", "json", "csv"); err != nil {
 				return err
 			}
 			a, err := f.of(s)
@@ -196,7 +196,7 @@ func auditExport(s *session.Session) *cobra.Command {
 		},
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl (a JSON object to a line) or csv")
+	cmd.Flags().StringVar(&format, "format", "jsonl", "jsonl (a JSON object to a line), json (one list) or csv")
 	cmd.Flags().StringVar(&file, "to", "", "file, which must not be there; by default standard output")
 	return cmd
 }

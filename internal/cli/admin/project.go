@@ -246,6 +246,13 @@ func describeProject(s *session.Session, n session.ProjectNoun, p *api.Project, 
 	for _, kind := range slices.Sorted(maps.Keys(p.NodeTypes)) {
 		line("Node types", kind+" "+strings.Join(p.NodeTypes[kind], ", "))
 	}
+	if e := p.Effective; e != nil {
+		for _, kind := range slices.Sorted(maps.Keys(e.NodeTypes)) {
+			if !slices.Equal(e.NodeTypes[kind], p.NodeTypes[kind]) {
+				line("Node types", kind+" "+cmp.Or(strings.Join(e.NodeTypes[kind], ", "), "none")+", with what is above it")
+			}
+		}
+	}
 	if p.MaxRunning > 0 {
 		line("Running", "at most "+session.Plural(p.MaxRunning, "workload"))
 	}
@@ -286,6 +293,18 @@ func projectRuleLines(p *api.Project, line func(title, text string)) {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(p.IdleLimit)) {
 		line("Idle limit", kind+" "+p.IdleLimit[kind])
+	}
+	if e := p.Effective; e != nil {
+		for _, l := range []struct {
+			title    string
+			own, all map[string]string
+		}{{"Time limit", p.TimeLimit, e.TimeLimit}, {"Idle limit", p.IdleLimit, e.IdleLimit}} {
+			for _, kind := range slices.Sorted(maps.Keys(l.all)) {
+				if l.own[kind] != l.all[kind] {
+					line(l.title, kind+" "+l.all[kind]+", by what is above it")
+				}
+			}
+		}
 	}
 	if p.BudgetHours > 0 {
 		line("Budget", fmt.Sprintf("%s GPU-hours in every %s", printers.Number(p.BudgetHours), p.BudgetPeriod))

@@ -95,6 +95,7 @@ func setRules(ctx context.Context, s *session.Session, n session.ProjectNoun, o 
 		return err
 	}
 	s.Say("%s %s demands %s", n.Word, p.Name, cmp.Or(strings.Join(rulesOf(*p), "; "), "nothing"))
+	s.Warn(p.Warnings)
 	return nil
 }
 

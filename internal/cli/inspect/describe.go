@@ -124,6 +124,7 @@ func facts(s *session.Session, w *api.Workload, m session.Moments, dialect strin
 	}
 	line("Replicas", printers.ReplicasLine(w), session.TonePlain)
 	line("Asked", asked(w, d), session.TonePlain)
+	line("Rules", rulesOf(w), session.TonePlain)
 	line("Got", got(w), session.TonePlain)
 	line("Image", printers.ImageLine(w, d), session.TonePlain)
 	line("Command", oneLine(strings.TrimSpace(d.Command.String()+" "+strings.Join(d.Args, " "))), session.TonePlain)
@@ -138,6 +139,25 @@ func facts(s *session.Session, w *api.Workload, m session.Moments, dialect strin
 	line("ID", w.ID, session.TonePlain)
 	line("Elsewhere", elsewhere(w), session.ToneDim)
 	return s.Grid(g)
+}
+
+// rulesOf is what its project demanded of w when it was submitted.
+func rulesOf(w *api.Workload) string {
+	b := w.Bounds
+	if b == nil {
+		return ""
+	}
+	var out []string
+	if b.TimeLimit != "" {
+		out = append(out, "runs at most "+b.TimeLimit)
+	}
+	if b.IdleLimit != "" {
+		out = append(out, "GPUs idle at most "+b.IdleLimit)
+	}
+	if len(b.NodeTypes) > 0 {
+		out = append(out, "nodes of type "+strings.Join(b.NodeTypes, ", "))
+	}
+	return strings.Join(out, " · ") + ", as its project had it then"
 }
 
 // madeBy is an annotation of workloads that others made: by what.

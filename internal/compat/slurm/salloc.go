@@ -70,6 +70,7 @@ func salloc(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
+	warn(c, "salloc", w)
 	say := func(format string) {
 		if !c.Bool("quiet") {
 			c.Say(format, w.Number)

@@ -100,11 +100,7 @@ func sbatch(c *compat.Call) error {
 		return err
 	}
 	w := &ws[len(ws)-1] // whose number is the array's, where there are several
-	for _, warning := range w.Warnings {
-		if !c.Bool("quiet") {
-			c.Say("sbatch: warning: %s", warning)
-		}
-	}
+	warn(c, "sbatch", w)
 	if c.Bool("test-only") {
 		when := "cannot be told when"
 		if w.Plan != nil {
@@ -131,6 +127,16 @@ func sbatch(c *compat.Call) error {
 		}
 	}
 	return err
+}
+
+// warn says what is perhaps not meant about a submission, as a program of that name.
+func warn(c *compat.Call, program string, w *api.Workload) {
+	if c.Bool("quiet") {
+		return
+	}
+	for _, warning := range w.Warnings {
+		c.Say("%s: warning: %s", program, warning)
+	}
 }
 
 // submitted are the workloads of a script: one, or one for each job of an array of

@@ -96,6 +96,7 @@ func srun(c *compat.Call) error {
 	if err != nil {
 		return err
 	}
+	warn(c, "srun", w)
 	if pty {
 		return c.Interact(c.Context, w)
 	}

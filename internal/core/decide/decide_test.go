@@ -277,10 +277,7 @@ func systemWait(t *testing.T, r row) string {
 
 func limit(t *testing.T, r row) string {
 	kind := lifecycle.Kind(r.fields[0])
-	rules := core.Rules{
-		TimeLimit: map[lifecycle.Kind]time.Duration{kind: span(r.fields[2], "time")},
-		IdleLimit: map[lifecycle.Kind]time.Duration{kind: span(r.fields[2], "idle")},
-	}
+	bounds := core.Bounds{TimeLimit: span(r.fields[2], "time"), IdleLimit: span(r.fields[2], "idle")}
 	begin := time.Unix(1e9, 0)
 	var running, idle time.Time
 	if has(r.fields[3], "runs") {
@@ -289,7 +286,7 @@ func limit(t *testing.T, r row) string {
 	if since := span(r.fields[3], "idle-from"); since > 0 {
 		idle = begin.Add(since)
 	}
-	end, ok := FirstEnd(kind, doc(t, r.fields[1]), "p", rules, running, idle)
+	end, ok := FirstEnd(kind, doc(t, r.fields[1]), "p", bounds, running, idle)
 	if !ok {
 		return "none"
 	}

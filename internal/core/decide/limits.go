@@ -45,12 +45,12 @@ func (e End) Warning() time.Duration { return min(e.Length/10, 10*time.Minute) }
 
 // FirstEnd is the limit that ends a workload of a project first, which runs since
 // running and whose GPUs are idle since idle (zero: they are not); false: none does.
-func FirstEnd(kind lifecycle.Kind, doc *spec.Document, project core.ProjectID, rules core.Rules, running, idle time.Time) (End, bool) {
+func FirstEnd(kind lifecycle.Kind, doc *spec.Document, project core.ProjectID, bounds core.Bounds, running, idle time.Time) (End, bool) {
 	if running.IsZero() {
 		return End{}, false
 	}
 	ownTime, ownIdle := doc.MaxDuration.Std(), doc.IdleLimit.Std()
-	theirTime, theirIdle := rules.TimeLimit[kind], rules.IdleLimit[kind]
+	theirTime, theirIdle := bounds.TimeLimit, bounds.IdleLimit
 	var first End
 	for _, l := range []struct {
 		from    time.Time

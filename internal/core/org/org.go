@@ -153,6 +153,21 @@ func (t Tree) NodeTypes(id core.ProjectID, kind lifecycle.Kind) []string {
 	return types
 }
 
+// BoundsNow are what holds now for workloads of a kind in a project.
+func (t Tree) BoundsNow(id core.ProjectID, kind lifecycle.Kind) core.Bounds {
+	r := t.Rules(id)
+	return core.Bounds{TimeLimit: r.TimeLimit[kind], IdleLimit: r.IdleLimit[kind], NodeTypes: t.NodeTypes(id, kind)}
+}
+
+// BoundsOf are what holds for a workload: what did when its document became its own.
+// Of one from before that was kept, what holds now.
+func (t Tree) BoundsOf(w *core.Workload) core.Bounds {
+	if w.Bounds != nil {
+		return *w.Bounds
+	}
+	return t.BoundsNow(w.Project, w.Kind)
+}
+
 // Below reports whether a project is, or stands below, another.
 func (t Tree) Below(id, above core.ProjectID) bool {
 	for p := range t.Up(id) {

@@ -287,3 +287,30 @@ func TestAmountsAreShownForPeople(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsBelowOnlyTightens: what a project allows beyond what is above it is said to
+// change nothing, once, by who says it.
+func TestWhatIsBelowOnlyTightens(t *testing.T) {
+	k, h := lifecycle.Training, time.Hour
+	dep := core.NewProject("research", time.Time{})
+	dep.Department, dep.TimeLimit, dep.IdleLimit = true, map[lifecycle.Kind]time.Duration{k: 2 * h}, map[lifecycle.Kind]time.Duration{k: h}
+	dep.NodeTypes = map[lifecycle.Kind][]string{k: {"a100", "h100"}}
+	p := core.NewProject("vision", time.Time{})
+	p.Parent, p.TimeLimit, p.IdleLimit = "research", map[lifecycle.Kind]time.Duration{k: 5 * h}, map[lifecycle.Kind]time.Duration{k: h / 2}
+	p.NodeTypes = map[lifecycle.Kind][]string{k: {"h100", "b200"}}
+	tree := org.TreeOf([]core.Project{dep, p})
+	got := tree.Looser(nil, &p)
+	want := []string{
+		"timeLimit.training: 5h changes nothing: department research has 2h, and the tightest holds",
+		"nodeTypes.training: b200 changes nothing: a department above has a list without that",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if again := tree.Looser(&p, &p); len(again) != 0 {
+		t.Errorf("said again: %q", again)
+	}
+	if b := tree.BoundsNow("vision", k); b.TimeLimit != 2*h || b.IdleLimit != h/2 || !slices.Equal(b.NodeTypes, []string{"h100"}) {
+		t.Errorf("holds: %+v", b)
+	}
+}

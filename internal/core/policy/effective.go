@@ -2,7 +2,9 @@ package policy
 
 import (
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -126,6 +128,45 @@ func (e *Effective) sourceOf(path string) (Source, bool) {
 		}
 	}
 	return Source{}, false
+}
+
+// putBy is the policy that has put what is at a path, as errors write it, into a
+// document; ok is false where its author has, or nobody.
+func (e *Effective) putBy(written, d *spec.Document, path string) (s Source, ok bool) {
+	path = keyed(d, path)
+	if says(written, path) {
+		return s, false
+	}
+	if s, ok = e.sourceOf(path); ok {
+		return s, true
+	}
+	for _, b := range e.derives {
+		if b.Path == path {
+			return b.Source, true
+		}
+	}
+	return s, false
+}
+
+var indexed = regexp.MustCompile(`^([A-Za-z.]+)\[(\d+)\]`)
+
+// keyed is a path in which an item of a list is named by its key instead of its number,
+// without what is below it.
+func keyed(d *spec.Document, path string) string {
+	m := indexed.FindStringSubmatch(path)
+	if m == nil {
+		return path
+	}
+	f, _, err := spec.FieldAt(m[1])
+	i, wrong := strconv.Atoi(m[2])
+	if err != nil || wrong != nil || f.Kind != schema.List {
+		return path
+	}
+	v := d.Value(f)
+	if itemKeys[f.Path] == "" || !v.IsValid() || i >= v.Len() {
+		return m[1]
+	}
+	return m[1] + "." + keyOf(f, v.Index(i))
 }
 
 // says reports whether a document says something at a path, or an entry of it.

@@ -32,7 +32,7 @@ func (e *Effective) Apply(written *spec.Document, imposed ...Piece) (*spec.Docum
 	annotate(d, Annotation, filled(written, d))
 	d.Defaults()
 	for _, w := range spec.Validate(d) {
-		if s, ok := e.sourceOf(w.Path); ok && !says(written, w.Path) {
+		if s, ok := e.putBy(written, d, w.Path); ok {
 			w.Hint = strings.TrimPrefix(w.Hint+" (it is said by "+s.String()+")", " ")
 		}
 		errs.Add(w)
@@ -92,10 +92,22 @@ func (e *Effective) required(d *spec.Document, b *bound, errs *codec.Errors) {
 	w := codec.FieldError{Path: b.Path, Problem: fmt.Sprintf("is missing, and %s demands it", b.Source), Hint: "add it", Allowed: shown(b.Checks.Options)}
 	if len(w.Allowed) > 0 {
 		w.Hint = "write one of " + strings.Join(w.Allowed, ", ")
-	} else if b.place.field.Example != "" && b.place.key == "" {
-		w.Hint = fmt.Sprintf("add it, such as: %s: %s", b.Path, b.place.field.Example)
+	} else if such := b.such(); such != "" && b.place.key == "" {
+		w.Hint = fmt.Sprintf("add it, such as: %s: %s", b.Path, such)
 	}
 	errs.Add(w)
+}
+
+// such is an example of what the rule allows; empty: there is none.
+func (b *bound) such() string {
+	switch {
+	case b.Checks.Max != nil:
+		return b.Checks.Max.Text
+	case b.Checks.Min != nil:
+		return b.Checks.Min.Text
+	default:
+		return b.place.field.Example
+	}
 }
 
 func shown(options []Option) (out []string) {

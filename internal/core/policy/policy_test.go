@@ -385,3 +385,29 @@ func BenchmarkApply(b *testing.B) {
 		}
 	}
 }
+
+// TestWhatAPolicySaysIsBlamedOnIt: what nobody wrote is not for the author to mend, be it a
+// default, an item of a list, or worked out; and what is given as an example is allowed.
+func TestWhatAPolicySaysIsBlamedOnIt(t *testing.T) {
+	t.Parallel()
+	e := effective(t, `
+defaults: {resources: {memory: 4G}, volumes: [{path: /scratch, hostPath: /data}]}
+rules:
+  maxDuration: {required: true, max: 2h}
+  resources.shm: {defaultFrom: {field: resources.memory, factor: 0.5}}
+`)
+	_, err := e.Apply(said(t, "command: ls"))
+	for _, want := range []string{
+		"resources.shm: needs an image; write an image, or remove it: processes of the machine share its /dev/shm (it is said by the policy for training of project vision)",
+		"volumes[0].path: differs from hostPath, which needs an image; write the same path, or an image (it is said by the policy for training of project vision)",
+		"maxDuration: is missing, and the policy for training of project vision demands it; add it, such as: maxDuration: 2h",
+	} {
+		if !strings.Contains("\n"+lines(err)+"\n", "\n"+want+"\n") {
+			t.Errorf("no line\n%s\nin\n%s", want, lines(err))
+		}
+	}
+	_, err = e.Apply(said(t, "command: ls\nmaxDuration: 1h\nvolumes: [{path: /own, hostPath: /b}]\nresources: {shm: 1G}"))
+	if got := lines(err); strings.Contains(got, "volumes[0].path: differs from hostPath, which needs an image; write the same path, or an image (it") || strings.Contains(got, "/dev/shm (it") {
+		t.Errorf("what the author wrote is blamed on the policy:\n%s", got)
+	}
+}

@@ -65,7 +65,7 @@ func Short(tx *draft.Tx, w *core.Workload) (warnings []string) {
 	if len(lines) == 0 || milli == 0 {
 		return nil
 	}
-	end, ok := decide.FirstEnd(w.Kind, w.Spec, w.Project, tx.Tree().Rules(w.Project), tx.Now, time.Time{})
+	end, ok := decide.FirstEnd(w.Kind, w.Spec, w.Project, tx.Tree().BoundsOf(w), tx.Now, time.Time{})
 	if !ok {
 		return nil
 	}

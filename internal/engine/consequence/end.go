@@ -130,7 +130,7 @@ func AgainOnly(tx *draft.Tx, d *draft.Draft, in lifecycle.Input, actor string, t
 func anew(d *draft.Draft) {
 	d.W.Failures, d.W.SystemFailures = 0, 0
 	d.W.Course = core.Course{
-		As: d.W.As, Image: d.W.Image, Generation: d.W.Generation, ServicePort: d.W.ServicePort, Replicas: workload.FirstReplicas(d.W.Spec),
+		As: d.W.As, Bounds: d.W.Bounds, Image: d.W.Image, Generation: d.W.Generation, ServicePort: d.W.ServicePort, Replicas: workload.FirstReplicas(d.W.Spec),
 		Checkpoint: d.W.Checkpoint, Metadata: d.W.Metadata, // the work may go on from there
 	}
 }

@@ -134,7 +134,7 @@ func (e *State) ruleOf(w *core.Workload, where *backend.Where) *schedule.Rule {
 	for _, terms := range where.Any {
 		r.Any = append(r.Any, termsOf(terms))
 	}
-	if types := e.Tree.NodeTypes(w.Project, w.Kind); types != nil {
+	if types := e.Tree.BoundsOf(w).NodeTypes; types != nil {
 		r.Terms = append(r.Terms, schedule.Term{Key: spec.NodeTypeLabel, Op: "In", Values: types})
 	}
 	for _, t := range where.Tolerations {

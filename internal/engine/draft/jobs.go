@@ -136,7 +136,7 @@ func (e *State) levels(pools []string, t spec.Topology, required, preferred stri
 
 // longest is for how long w may run, by its document or its project; 0: for ever.
 func (e *State) longest(w *core.Workload) time.Duration {
-	own, rule := time.Duration(w.Spec.MaxDuration), e.Tree.Rules(w.Project).TimeLimit[w.Kind]
+	own, rule := time.Duration(w.Spec.MaxDuration), e.Tree.BoundsOf(w).TimeLimit
 	if own > 0 && (rule <= 0 || own < rule) {
 		return own
 	}
@@ -242,7 +242,7 @@ func (e *State) rule(w *core.Workload) *schedule.Rule {
 		}
 		r.Terms = append(r.Terms, schedule.Term{Key: core.LabelRuns, Op: "NotIn", Values: []string{wrong}})
 	}
-	if types := e.Tree.NodeTypes(w.Project, w.Kind); types != nil {
+	if types := e.Tree.BoundsOf(w).NodeTypes; types != nil {
 		r.Terms = append(r.Terms, schedule.Term{Key: spec.NodeTypeLabel, Op: "In", Values: types})
 	}
 	for _, t := range s.Tolerations {

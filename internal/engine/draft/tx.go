@@ -354,10 +354,18 @@ func (tx *Tx) Reopen(d *Draft) (*Draft, error) {
 
 // Make is a workload of a document that has its name.
 func (tx *Tx) Make(doc *spec.Document, user string) *core.Workload {
-	return &core.Workload{
+	w := &core.Workload{
 		ID: tx.State.D.NewID(tx.Now), Seq: tx.State.Seq.Workload + doc.SlurmJobs(), Name: doc.Name, Project: core.ProjectID(doc.Project),
 		Kind: doc.Kind, User: user, Spec: doc, CreatedAt: tx.Now,
 	}
+	w.Bounds = BoundsNow(tx, w)
+	return w
+}
+
+// BoundsNow are what is demanded now of w, for it to keep.
+func BoundsNow(tx *Tx, w *core.Workload) *core.Bounds {
+	b := tx.Tree().BoundsNow(w.Project, w.Kind)
+	return &b
 }
 
 // Enter is the draft of a workload that make has made.

@@ -238,7 +238,7 @@ func (n *notices) deliverCondition(to spec.Notification, on string, what lifecyc
 // FirstEnd is the limit that ends w first, as things stand; false: none does.
 func (tx *Tx) FirstEnd(w *core.Workload) (decide.End, bool) {
 	a := w.Attempts[len(w.Attempts)-1]
-	return decide.FirstEnd(w.Kind, w.Spec, w.Project, tx.Tree().Rules(w.Project), a.RunningAt, w.IdleSince)
+	return decide.FirstEnd(w.Kind, w.Spec, w.Project, tx.Tree().BoundsOf(w), a.RunningAt, w.IdleSince)
 }
 
 // Unwarn forgets the warning of an end that may not come any more; where it

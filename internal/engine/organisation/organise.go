@@ -290,6 +290,7 @@ func checked(tx *draft.Tx, e Edit, done Edited) ([]string, error) {
 	if org.PromisesMore(done.Before.Project, &p) { // who changes something else has not caused it
 		warnings = org.Oversubscribed(p, tx.EachProject(), org.CapacityOf(maps.Values(tx.State.Nodes)))
 	}
+	warnings = append(warnings, tx.Tree().Looser(done.Before.Project, &p)...)
 	return append(warnings, suspending(tx, &p)...), nil
 }
 

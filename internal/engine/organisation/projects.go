@@ -25,8 +25,7 @@ func SetProject(what Record, id core.ProjectID, mode core.StopMode, note string)
 	}}}, false)
 }
 
-// SetRules replaces what a project demands. Limits hold at once, checks for what is
-// submitted from now on.
+// SetRules replaces what a project demands of what is submitted from now on.
 func SetRules(id core.ProjectID, r core.Rules) draft.Command[[]Edited] {
 	return Organise([]Edit{{What: RecordProject, Name: string(id), Must: MustExist, Project: func(p *core.Project) error {
 		p.Rules = r

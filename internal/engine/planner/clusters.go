@@ -84,7 +84,7 @@ func BarredFor(tx *draft.Tx, w *core.Workload) Barred {
 	if len(b.pools) == 0 {
 		b.pools = tx.State.Tree.Pools(w.Project)
 	}
-	b.types, b.project, b.kind = tx.State.Tree.NodeTypes(w.Project, w.Kind), string(w.Project), string(w.Kind)
+	b.types, b.project, b.kind = tx.State.Tree.BoundsOf(w).NodeTypes, string(w.Project), string(w.Kind)
 	wrong := map[string]bool{} // clusters whose nodes all run something else
 	for _, n := range tx.State.Nodes {
 		runs := n.Labels[core.LabelRuns]
@@ -165,5 +165,5 @@ func (b Barred) rule(r *schedule.Reason) {
 		return
 	}
 	r.Note += fmt.Sprintf("; project %s lets work of kind %s use nodes of that type only", b.project, b.kind)
-	r.Remedy = fmt.Sprintf("ask the administrator for such nodes, or for other types: muster project update %s --node-types %s=TYPE,TYPE", b.project, b.kind)
+	r.Remedy = fmt.Sprintf("ask the administrator for such nodes, or for other types: muster project update %s --node-types %s=TYPE,TYPE; then submit it again, since it keeps what held when it was submitted", b.project, b.kind)
 }

@@ -60,6 +60,7 @@ func Revise(r Revision) draft.Command[*core.Workload] {
 				d.W.Image = "" // it is of what was built before
 			}
 			revise(d, doc)
+			d.W.Bounds = draft.BoundsNow(tx, d.W)
 			return consequence.Again(tx, d, in, r.Actor)
 		})
 		return d.W, err

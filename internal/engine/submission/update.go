@@ -50,6 +50,7 @@ func Update(r UpdateRequest) draft.Command[*core.Workload] {
 		err = tx.Change(d, func() error {
 			was := d.W.Spec
 			revise(d, doc)
+			d.W.Bounds = draft.BoundsNow(tx, d.W)
 			d.W.Generation++
 			d.Unwarn()
 			if n := workload.FirstReplicas(doc); n != workload.FirstReplicas(was) {

@@ -135,7 +135,7 @@ func (s *routes) verify(ctx context.Context, known string) (api.AuditVerificatio
 
 func (s *routes) export(ctx context.Context, in *struct {
 	Selection
-	Format string `query:"format" enum:"csv,jsonl" default:"jsonl"`
+	Format string `query:"format" enum:"csv,json,jsonl" default:"jsonl"`
 }) (*huma.StreamResponse, error) {
 	q := in.query()
 	q.Limit = auditChunk
@@ -145,16 +145,18 @@ func (s *routes) export(ctx context.Context, in *struct {
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		r, rw := humago.Unwrap(hc)
-		kind := "application/jsonl"
-		if in.Format == "csv" {
-			kind = "text/csv; charset=utf-8"
+		w := bufio.NewWriter(rw)
+		kind, put, end := "application/jsonl", jsonLines(w), ""
+		switch in.Format {
+		case "csv":
+			kind, put = "text/csv; charset=utf-8", table(w)
+		case "json":
+			kind, put = "application/json", jsonList(w)
+			if end = "]\n"; len(first) == 0 {
+				end = "[]\n"
+			}
 		}
 		rw.Header().Set("Content-Type", kind)
-		w := bufio.NewWriter(rw)
-		put := jsonLines(w)
-		if in.Format == "csv" {
-			put = table(w)
-		}
 		for some := first; len(some) > 0; {
 			for i := range some {
 				if put(wire.AuditEntry(&some[i])) != nil {
@@ -169,6 +171,7 @@ func (s *routes) export(ctx context.Context, in *struct {
 				panic(http.ErrAbortHandler) // a part must not look like the whole
 			}
 		}
+		_, _ = w.WriteString(end)
 		_ = w.Flush() // who asked may have gone
 	}}, nil
 }
@@ -176,6 +179,18 @@ func (s *routes) export(ctx context.Context, in *struct {
 func jsonLines(w *bufio.Writer) func(api.AuditEntry) error {
 	e := json.NewEncoder(w)
 	return func(x api.AuditEntry) error { return e.Encode(x) }
+}
+
+// jsonList writes a list, an entry to a line, which its end has to close.
+func jsonList(w *bufio.Writer) func(api.AuditEntry) error {
+	line, before := jsonLines(w), "["
+	return func(x api.AuditEntry) error {
+		if _, err := w.WriteString(before); err != nil {
+			return err
+		}
+		before = ","
+		return line(x)
+	}
 }
 
 // table writes lines of a table; a text that a spreadsheet would take for a formula

@@ -27,7 +27,26 @@ func Project(p core.Project, tree org.Tree) api.Project {
 			out.StoppedBy, out.Note = string(by.ID), by.Note
 		}
 	}
+	out.Effective = effectiveRules(p, tree)
 	return out
+}
+
+// effectiveRules are what holds for what is submitted to p now; nil: nothing does.
+func effectiveRules(p core.Project, tree org.Tree) *api.EffectiveRules {
+	rules := tree.Rules(p.ID)
+	out := api.EffectiveRules{TimeLimit: lengths(rules.TimeLimit), IdleLimit: lengths(rules.IdleLimit)}
+	for _, k := range lifecycle.Kinds() {
+		if types := tree.NodeTypes(p.ID, k); types != nil {
+			if out.NodeTypes == nil {
+				out.NodeTypes = map[string][]string{}
+			}
+			out.NodeTypes[string(k)] = types
+		}
+	}
+	if len(out.TimeLimit)+len(out.IdleLimit)+len(out.NodeTypes) == 0 {
+		return nil
+	}
+	return &out
 }
 
 // ProjectSpec is what was decided about a project.

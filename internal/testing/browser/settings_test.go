@@ -89,6 +89,10 @@ func TestSettings(t *testing.T) {
 	g.clickText("dialog button", "Save")
 	inTable("workspace 12h")
 	inTable("legal")
+	w.muster("department", "create", "lab")
+	w.muster("department", "set", "lab", "--time-limit", "workspace=8h")
+	w.muster("project", "update", "default", "--parent", "lab")
+	inTable("workspace 8h, from above")
 
 	g.clickText(".tabs a", "Secrets")
 	g.clickText("button", "New secret")

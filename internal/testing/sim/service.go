@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -194,23 +193,12 @@ type limit struct {
 	length time.Duration
 }
 
-// rules are what a project demands, as stored.
-func (o *watch) rules(id core.ProjectID) core.Rules {
-	projects, err := o.w.memory.Projects(context.Background())
-	if err != nil {
-		o.w.fail("%w", err)
-	}
-	for _, p := range projects {
-		if p.ID == id {
-			return p.Rules
-		}
-	}
-	return core.Rules{}
-}
-
 // ends are the limits of a workload that runs.
 func (o *watch) ends(w *core.Workload) []limit {
-	rules := o.rules(w.Project)
+	if w.Bounds == nil {
+		o.w.fail("workload %s has not kept what its project demanded", w.Name)
+		return nil
+	}
 	var all []limit
 	add := func(from time.Time, d time.Duration) {
 		if d > 0 && !from.IsZero() {
@@ -219,9 +207,9 @@ func (o *watch) ends(w *core.Workload) []limit {
 	}
 	running := w.Attempts[len(w.Attempts)-1].RunningAt
 	add(running, time.Duration(w.Spec.MaxDuration))
-	add(running, rules.TimeLimit[w.Kind])
+	add(running, w.Bounds.TimeLimit)
 	add(w.IdleSince, time.Duration(w.Spec.IdleLimit))
-	add(w.IdleSince, rules.IdleLimit[w.Kind])
+	add(w.IdleSince, w.Bounds.IdleLimit)
 	return slices.Clip(all)
 }
 

@@ -178,6 +178,15 @@ export interface Block {
   name: string
 }
 
+export interface Bounds {
+  /** Ends it once it has let all its GPUs idle for so long */
+  idleLimit?: string
+  /** Node types that it may use; absent: any */
+  nodeTypes?: string[]
+  /** Ends it once it has run for so long */
+  timeLimit?: string
+}
+
 export interface BrokenEntry {
   problem: string
   /** Number of the entry */
@@ -650,6 +659,15 @@ export interface EffectivePolicy {
   /** Nearest first */
   policies: PolicySource[]
   project: string
+}
+
+export interface EffectiveRules {
+  /** Ends what has let all its GPUs idle for so long, by kind */
+  idleLimit?: Record<string, string>
+  /** Node types that may be used, by kind; an empty list: none */
+  nodeTypes?: Record<string, string[] | null>
+  /** Ends what has run for so long, by kind */
+  timeLimit?: Record<string, string>
 }
 
 export interface Estimate {
@@ -1949,6 +1967,8 @@ export interface Project {
   checks?: unknown
   createdAt?: Time
   department?: boolean
+  /** What holds for what is submitted now, with what stands above it; absent: no such rule */
+  effective?: EffectiveRules
   /** Ends what has let all its GPUs idle for so long, by kind */
   idleLimit?: Record<string, string>
   /** Workloads that have not started; one more is refused. 0: any */
@@ -3298,6 +3318,8 @@ export interface Workload {
   attempt: number
   /** Every attempt, oldest first */
   attempts: Attempt[]
+  /** What its project and all above it demanded when it was submitted, which it keeps */
+  bounds?: Bounds
   /** Tasks of an array that were stopped by themselves */
   canceled?: number[]
   /** From where it can go on, as its tasks say */

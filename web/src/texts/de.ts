@@ -295,6 +295,7 @@ export const de: Texts = {
   $byStoppedBy: ' durch {stoppedBy}',
   $editTheRulesOfName: 'Regeln von {name} bearbeiten',
   $rulesOfName: 'Regeln von {name}',
+  $limitsFromAbove: '{limits}, von oben',
   $theyApplyToWorkloads: 'Sie gelten für Workloads, die ab jetzt eingereicht werden.',
   $gpuHoursThatMayBeUsed: 'GPU-Stunden, die verbraucht werden dürfen',
   $noLimit: 'unbegrenzt',

@@ -294,6 +294,7 @@ export const en = {
   $byStoppedBy: ' by {stoppedBy}',
   $editTheRulesOfName: 'Edit the rules of {name}',
   $rulesOfName: 'Rules of {name}',
+  $limitsFromAbove: '{limits}, from above',
   $theyApplyToWorkloads: 'They apply to workloads submitted from now on.',
   $gpuHoursThatMayBeUsed: 'GPU-hours that may be used',
   $noLimit: 'no limit',

@@ -42,8 +42,8 @@ export function Rules() {
               <tr key={p.name}>
                 <th scope="row">{p.name}<div class="muted">{p.department ? 'department' : p.parent ? phrase(T.$inTime, { time: p.parent }) : ''}</div></th>
                 <td data-head={T.$checks}>{checksOf(p).map((c) => <span key={c.name} class="label" title={c.type}>{c.name}</span>)}{checksOf(p).length === 0 && <span class="none">–</span>}</td>
-                <td data-head={T.$timeLimit}>{said(p.timeLimit) || <span class="none">–</span>}</td>
-                <td data-head={T.$idleLimit}>{said(p.idleLimit) || <span class="none">–</span>}</td>
+                <td data-head={T.$timeLimit}><Limits own={p.timeLimit} all={p.effective?.timeLimit} /></td>
+                <td data-head={T.$idleLimit}><Limits own={p.idleLimit} all={p.effective?.idleLimit} /></td>
                 <td data-head={T.$budget}>{p.budgetGpuHours ? phrase(T.$budgetGpuHoursGPUHours, { budgetGpuHours: p.budgetGpuHours, budgetPeriod: p.budgetPeriod || T.$total }) : <span class="none">–</span>}</td>
                 <td data-head={T.$open}>{p.stopped ? <span class="status plain" data-tone="blocked" title={p.note}>{phrase(T.$stoppedMore, { more: p.stoppedBy ? phrase(T.$byStoppedBy, { stoppedBy: p.stoppedBy }) : '' })}</span> : T.$yes}</td>
                 <td class="row-acts"><Button kind="quiet" refused={mayNot('update', p.department ? 'departments' : 'projects', p.name)} aria-label={phrase(T.$editTheRulesOfName, { name: p.name })} onClick={() => edit(p)}>{T.$edit}</Button></td>
@@ -55,6 +55,13 @@ export function Rules() {
       {editing && <Edit p={editing} close={() => setEditing(null)} />}
     </>
   )
+}
+
+/** A project's limits, and those of what stands above it where they are tighter. */
+function Limits({ own, all }: { own?: Record<string, string>; all?: Record<string, string> }) {
+  const above = Object.fromEntries(Object.entries(all ?? {}).filter(([kind, limit]) => own?.[kind] !== limit))
+  if (!said(own) && !said(above)) return <span class="none">–</span>
+  return <>{said(own)}{said(above) && <div class="muted">{phrase(T.$limitsFromAbove, { limits: said(above) })}</div>}</>
 }
 
 const lines = (m: Record<string, string> | undefined): string => Object.entries(m ?? {}).map(([k, v]) => `${k}=${v}`).join('\n')
