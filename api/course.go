@@ -25,8 +25,8 @@ type CourseHolder struct {
 
 // Stretch is a stretch of time, in milliseconds since the Unix epoch.
 type Stretch struct {
-	From int64 `json:"from"`
-	To   int64 `json:"to"`
+	From int64 `json:"from" doc:"Milliseconds since the Unix epoch"`
+	To   int64 `json:"to" doc:"Milliseconds since the Unix epoch"`
 }
 
 // NodeCourse are the devices of one node.
@@ -38,8 +38,8 @@ type NodeCourse struct {
 
 // HealthSpan is how a node was for a while. Times are milliseconds since the Unix epoch.
 type HealthSpan struct {
-	From     int64    `json:"from"`
-	To       int64    `json:"to,omitempty" doc:"Absent: it is so still"`
+	From     int64    `json:"from" doc:"Milliseconds since the Unix epoch"`
+	To       int64    `json:"to,omitempty" doc:"Milliseconds since the Unix epoch; absent: it is so still"`
 	NotReady bool     `json:"notReady,omitempty"`
 	CutOff   bool     `json:"cutOff,omitempty" doc:"Its cluster did not answer"`
 	Cordoned bool     `json:"cordoned,omitempty"`

@@ -792,9 +792,10 @@ export interface HealthSpan {
   /** Its cluster did not answer */
   cutOff?: boolean
   draining?: boolean
+  /** Milliseconds since the Unix epoch */
   from: number
   notReady?: boolean
-  /** Absent: it is so still */
+  /** Milliseconds since the Unix epoch; absent: it is so still */
   to?: number
 }
 
@@ -2854,7 +2855,9 @@ export interface StopOptions {
 }
 
 export interface Stretch {
+  /** Milliseconds since the Unix epoch */
   from: number
+  /** Milliseconds since the Unix epoch */
   to: number
 }
 

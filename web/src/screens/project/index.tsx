@@ -16,10 +16,10 @@ import { hours } from '../../work/hours'
 import { python } from '../../work/acts'
 import { capacity, scaleOf } from '../../work/standing'
 import { Closed } from '../projects/index'
-import { WhatIf } from './whatif'
 import { mayNot } from '../../live/may'
 import { phrase, T } from '../../texts'
 
+const WhatIf = lazy(() => import('../../later').then((m) => m.WhatIf))
 const Budgets = lazy(() => import('../../later').then((m) => m.ProjectBudgets))
 
 function ProjectPage({ params }: ScreenProps) {
