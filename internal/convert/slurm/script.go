@@ -185,7 +185,7 @@ func (s *script) stepContainers() {
 // words reads options as sbatch takes them.
 func (s *script) words(words []string, line int) {
 	if len(words) == 0 && line > 0 {
-		s.r.Note(source.Note{Line: line, Field: "#SBATCH", Fate: source.Ignored, Reason: "it says nothing, to sbatch neither"})
+		s.r.Note(source.Note{Line: line, Field: "#SBATCH", Fate: source.Kept, To: "command", Reason: "it is a comment, to sbatch too"})
 	}
 	for i := 0; i < len(words); i++ {
 		w := words[i]
