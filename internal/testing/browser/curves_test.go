@@ -268,12 +268,16 @@ func init() {
 func TestTasksAsAMatrix(t *testing.T) {
 	w := newWorld(t)
 	dir := t.TempDir()
-	w.submit(`{name: grid, resources: {cpu: 0.05}, array: {grid: {lr: [0.1, 0.01], seed: [1, 2, 3]}}, command: "echo lr $LR; case $LR-$SEED in 0.1-1) exit 3;; 0.1-*) true;; *) until [ -e ` + dir + `/end ]; do sleep 0.05; done;; esac"}`)
+	w.submit(`{name: grid, resources: {cpu: 0.05}, array: {grid: {lr: [0.1, 0.01], seed: [1, 2, 3]}, parallelism: 2}, command: "echo lr $LR; case $LR-$SEED in 0.1-1) exit 3;; 0.1-*) true;; *) until [ -e ` + dir + `/end ]; do sleep 0.05; done;; esac"}`)
 	g := w.enter(1280, 800)
 	g.visit("workloads/default/grid")
 	counts := `document.querySelector('.matrix .counts')?.innerText.replace(/\s+/g, ' ')`
-	g.until(counts + ` === '1 failed 3 running 2 succeeded'`)
+	g.until(counts + ` === '1 failed 2 running 1 pending 2 succeeded'`)
 	g.until(`/50 %[^]*3 of 6 tasks have ended · 1 failed[^]*Ends about/.test(document.querySelector('.now-tiles .tile').innerText)`)
+	// Once none waits for another's place the rest end when they do.
+	w.muster("update", "grid", "--set", "array.parallelism=3")
+	g.until(`/3 of 6 tasks have ended · 1 failed$/.test(document.querySelector('.now-tiles .tile').innerText.trim())`)
+	g.until(counts + ` === '1 failed 3 running 2 succeeded'`)
 	g.until(`[...document.querySelectorAll('.matrix-box text')].map(e => e.textContent).join() === 'lr 0.1,lr 0.01'`)
 	g.must(g.Eval(`(() => { const s = document.querySelector('.matrix-card select'); s.value = '0.1'; s.dispatchEvent(new Event('change', {bubbles: true})) })()`, nil))
 	g.until(counts + ` === '1 failed 2 succeeded'`)
