@@ -4,10 +4,7 @@ package nodepast
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -73,18 +70,8 @@ func New(path string) *Ledger { return &Ledger{path: path, open: map[string]Span
 
 // Load reads what was written before. After an error the ledger is empty, and good.
 func (l *Ledger) Load() error {
-	if l.path == "" {
-		return nil
-	}
-	text, err := os.ReadFile(l.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	var f file
-	if err == nil {
-		err = json.Unmarshal(text, &f)
-	}
-	if err != nil {
+	if err := wholefile.ReadJSON(l.path, &f); err != nil {
 		return fmt.Errorf("how well nodes were: %w", err)
 	}
 	l.mu.Lock()
@@ -195,10 +182,7 @@ func (l *Ledger) Save() error {
 	for _, s := range l.open {
 		f.Spans = append(f.Spans, s)
 	}
-	text, err := json.Marshal(f)
-	if err == nil {
-		err = wholefile.Write(l.path, text)
-	}
+	err := wholefile.WriteJSON(l.path, f)
 	l.changed = err != nil
 	return err
 }

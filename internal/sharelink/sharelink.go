@@ -7,10 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -53,18 +51,8 @@ type Kept struct {
 // not come back with a file of before.
 func Open(path string) (*Kept, error) {
 	k := &Kept{path: path, links: map[string]*Link{}}
-	if path == "" {
-		return k, nil
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return k, nil
-	}
 	var all []*Link
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil {
+	if err := wholefile.ReadJSON(path, &all); err != nil {
 		return nil, fmt.Errorf("links that show workloads: %w", err)
 	}
 	for _, l := range all {
@@ -149,17 +137,10 @@ func (k *Kept) Find(token string, now time.Time) (Link, bool) {
 
 // write writes them all. It must run under the lock.
 func (k *Kept) write() error {
-	if k.path == "" {
-		return nil
-	}
 	all := make([]*Link, 0, len(k.links))
 	for _, x := range k.links {
 		all = append(all, x)
 	}
 	slices.SortFunc(all, func(a, b *Link) int { return a.Created.Compare(b.Created) })
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(k.path, text)
+	return wholefile.WriteJSON(k.path, all)
 }

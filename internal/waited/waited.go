@@ -3,11 +3,8 @@
 package waited
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -58,18 +55,8 @@ func New(path string) *Ledger { return &Ledger{path: path, hours: map[int64]map[
 
 // Load reads what was written before. After an error the ledger is empty, and good.
 func (l *Ledger) Load() error {
-	if l.path == "" {
-		return nil
-	}
-	text, err := os.ReadFile(l.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	var f file
-	if err == nil {
-		err = json.Unmarshal(text, &f)
-	}
-	if err != nil {
+	if err := wholefile.ReadJSON(l.path, &f); err != nil {
 		return fmt.Errorf("reasons for which workloads waited: %w", err)
 	}
 	l.mu.Lock()
@@ -172,10 +159,7 @@ func (l *Ledger) Save() error {
 			f.Entries = append(f.Entries, entry{at, k, seconds})
 		}
 	}
-	text, err := json.Marshal(f)
-	if err == nil {
-		err = wholefile.Write(l.path, text)
-	}
+	err := wholefile.WriteJSON(l.path, f)
 	l.changed = err != nil
 	return err
 }

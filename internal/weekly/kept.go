@@ -3,10 +3,8 @@ package weekly
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -67,17 +65,7 @@ type Kept struct {
 // again with a file of before.
 func Open(path string) (*Kept, error) {
 	k := &Kept{path: path}
-	if path == "" {
-		return k, nil
-	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return k, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &k.all)
-	}
-	if err != nil {
+	if err := wholefile.ReadJSON(path, &k.all); err != nil {
 		return nil, fmt.Errorf("who has weekly reports mailed: %w", err)
 	}
 	return k, nil
@@ -175,16 +163,9 @@ func (k *Kept) change(id string, f func(*Subscription)) error {
 
 // write writes them all. It must run under the lock.
 func (k *Kept) write() error {
-	if k.path == "" {
-		return nil
-	}
 	all := k.all
 	if all == nil {
 		all = []*Subscription{}
 	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(k.path, text)
+	return wholefile.WriteJSON(k.path, all)
 }

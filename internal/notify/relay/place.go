@@ -3,8 +3,6 @@ package relay
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 
@@ -21,14 +19,7 @@ func placeOf(dir, name string) string {
 
 func readPlace(dir, name string) (audit.Head, error) {
 	var at audit.Head
-	text, err := os.ReadFile(placeOf(dir, name))
-	if errors.Is(err, os.ErrNotExist) {
-		return at, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &at)
-	}
-	if err != nil {
+	if err := wholefile.ReadJSON(placeOf(dir, name), &at); err != nil {
 		return audit.Head{}, err
 	}
 	return at, nil
@@ -36,12 +27,8 @@ func readPlace(dir, name string) (audit.Head, error) {
 
 // writePlace keeps how far a receiver is, whole or not at all.
 func writePlace(dir, name string, at audit.Head) error {
-	text, err := json.Marshal(at)
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return wholefile.Write(placeOf(dir, name), text)
+	return wholefile.WriteJSON(placeOf(dir, name), at)
 }

@@ -2,10 +2,7 @@ package access
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -38,15 +35,9 @@ type loggedOut struct {
 // that there are: somebody may have ended them.
 func newLoggedOut(path string, log *slog.Logger, clock func() time.Time) *loggedOut {
 	l := &loggedOut{path: path, log: log, clock: clock, live: map[string]map[*visit]context.CancelFunc{}}
-	if path != "" {
-		text, err := os.ReadFile(path)
-		if err == nil {
-			err = json.Unmarshal(text, &l.kept)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			log.Error("which browsers have logged out cannot be read: all have to log in again", "err", err)
-			l.kept.Before = clock().Add(sessionLife).Unix()
-		}
+	if err := wholefile.ReadJSON(path, &l.kept); err != nil {
+		log.Error("which browsers have logged out cannot be read: all have to log in again", "err", err)
+		l.kept.Before = clock().Add(sessionLife).Unix()
 	}
 	if l.kept.Ended == nil {
 		l.kept.Ended = map[string]int64{}
@@ -124,12 +115,5 @@ func (l *loggedOut) add(v *visit) {
 }
 
 func (l *loggedOut) save() error {
-	if l.path == "" {
-		return nil
-	}
-	text, err := json.Marshal(&l.kept)
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(l.path, text)
+	return wholefile.WriteJSON(l.path, &l.kept)
 }

@@ -13,7 +13,7 @@ const inFirefox = "TestInFirefox/"
 // do there is one. MUSTER_BROWSER=firefox has all others do so.
 func TestInFirefox(t *testing.T) {
 	if everywhere {
-		t.Skip("all tests are in Firefox")
+		t.Skip("MUSTER_BROWSER=firefox has these journeys in Firefox already, as tests of their own")
 	}
 	for name, journey := range map[string]func(*testing.T){
 		"SignIn": TestWhoeverIsLoggedOutComesBackToWhereTheyWere, "SubmitAndMend": TestSubmittingWithFormAndYAML, "Watch": TestAWorkloadIsSeenFromSubmissionToItsEnd,

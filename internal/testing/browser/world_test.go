@@ -320,7 +320,7 @@ func (w *world) watched(p *browser.Page) *page {
 func (g *page) must(err error) {
 	g.t.Helper()
 	if errors.Is(err, browser.ErrOnlyChromium) && everywhere {
-		g.t.Skip(err)
+		g.t.Skip("with MUSTER_BROWSER=firefox: ", err) // Firefox has no such command
 	}
 	if err != nil {
 		g.t.Fatal(err)

@@ -3,31 +3,46 @@
 package postbox
 
 import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
 	"net"
+	"net/http/httptest"
 	"net/mail"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
+)
+
+// User and Password are those with which a client may log in; it need not.
+const (
+	User     = "muster"
+	Password = "sesame"
 )
 
 // Letter is one mail as the server took it.
 type Letter struct {
-	From, To string
-	Head     mail.Header
-	Subject  string            // as a person reads it
-	Parts    map[string]string // text by its type, such as text/html
+	From, To  string
+	User      string // who was logged in; empty: nobody
+	Encrypted bool
+	Head      mail.Header
+	Subject   string            // as a person reads it
+	Parts     map[string]string // text by its type, such as text/html
+	Raw       string            // below its head, as it came
 }
 
 // Box is a mail server.
 type Box struct {
-	At string // HOST:PORT
+	At    string         // HOST:PORT
+	Roots *x509.CertPool // that say whose certificate it has, if it has one
 
 	mu      sync.Mutex
 	letters []Letter
@@ -37,9 +52,26 @@ type Box struct {
 // New starts one, which ends with the test.
 func New(t testing.TB) *Box {
 	t.Helper()
-	b := &Box{}
+	return start(t, false)
+}
+
+// Encrypted starts one that offers STARTTLS, with a certificate for 127.0.0.1.
+func Encrypted(t testing.TB) *Box {
+	t.Helper()
+	return start(t, true)
+}
+
+func start(t testing.TB, encrypted bool) *Box {
+	t.Helper()
+	b := &Box{Roots: x509.NewCertPool()}
 	srv := smtp.NewServer(b)
-	srv.Domain = "localhost"
+	srv.Domain, srv.AllowInsecureAuth = "localhost", true
+	if encrypted {
+		https := httptest.NewTLSServer(nil) // for its certificate
+		t.Cleanup(https.Close)
+		srv.TLSConfig = &tls.Config{Certificates: https.TLS.Certificates}
+		b.Roots.AddCert(https.Certificate())
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -71,18 +103,35 @@ func (b *Box) Letters() []Letter {
 }
 
 // NewSession implements smtp.Backend.
-func (b *Box) NewSession(*smtp.Conn) (smtp.Session, error) { return &visit{box: b}, nil }
+func (b *Box) NewSession(c *smtp.Conn) (smtp.Session, error) {
+	_, encrypted := c.TLSConnectionState()
+	return &visit{box: b, encrypted: encrypted}, nil
+}
 
 type visit struct {
-	box *Box
-	l   Letter
+	box       *Box
+	user      string
+	encrypted bool
+	l         Letter
+}
+
+func (v *visit) AuthMechanisms() []string { return []string{sasl.Plain} }
+
+func (v *visit) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, user, password string) error {
+		if user != User || password != Password {
+			return smtp.ErrAuthFailed
+		}
+		v.user = user
+		return nil
+	}), nil
 }
 
 func (v *visit) Reset()        {}
 func (v *visit) Logout() error { return nil }
 
 func (v *visit) Mail(from string, _ *smtp.MailOptions) error {
-	v.l = Letter{From: from}
+	v.l = Letter{From: from, User: v.user, Encrypted: v.encrypted}
 	return nil
 }
 
@@ -114,7 +163,11 @@ func (v *visit) Data(r io.Reader) error {
 }
 
 func (l *Letter) read(m *mail.Message) (err error) {
-	l.Head, l.Parts = m.Header, map[string]string{}
+	raw, err := io.ReadAll(m.Body)
+	if err != nil {
+		return err
+	}
+	l.Head, l.Parts, l.Raw = m.Header, map[string]string{}, string(raw)
 	if l.Subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
 		return err
 	}
@@ -123,11 +176,11 @@ func (l *Letter) read(m *mail.Message) (err error) {
 		return err
 	}
 	if !strings.HasPrefix(kind, "multipart/") {
-		text, err := io.ReadAll(quotedprintable.NewReader(m.Body))
+		text, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(raw)))
 		l.Parts[kind] = string(text)
 		return err
 	}
-	for parts := multipart.NewReader(m.Body, params["boundary"]); ; {
+	for parts := multipart.NewReader(bytes.NewReader(raw), params["boundary"]); ; {
 		p, err := parts.NextPart() // which decodes it, too
 		if errors.Is(err, io.EOF) {
 			return nil
