@@ -122,6 +122,9 @@ func facts(s *session.Session, w *api.Workload, m session.Moments, dialect strin
 	for _, check := range w.Checks {
 		line("Check", printers.CheckLine(check, m), printers.CheckTone(check))
 	}
+	if w.HeldTasks != "" {
+		line("Held", "tasks "+w.HeldTasks+": muster release "+w.Name+" lets them go", session.ToneWait)
+	}
 	line("Replicas", printers.ReplicasLine(w), session.TonePlain)
 	line("Asked", asked(w, d), session.TonePlain)
 	line("Rules", rulesOf(w), session.TonePlain)
