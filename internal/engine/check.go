@@ -59,11 +59,14 @@ func (e *Engine) checkStored(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("workload %s says that it holds %d/1000 devices; it holds %d", id, en.W.Attempts[len(en.W.Attempts)-1].GPUMilli, milli))
 		}
 		tasks := workload.Latest(stored.Tasks, stored.Workload.Attempt)
-		if len(tasks) != len(en.Tasks) {
-			errs = append(errs, fmt.Errorf("workload %s has %d tasks in memory, %d in the store", id, len(en.Tasks), len(tasks)))
+		if tasks.Len() != en.Tasks.Len() {
+			errs = append(errs, fmt.Errorf("workload %s has %d tasks in memory, %d in the store", id, en.Tasks.Len(), tasks.Len()))
 		}
-		for index, t := range tasks {
-			if have := en.Tasks[index]; have == nil || !reflect.DeepEqual(have, t) {
+		if have, want := en.Tasks.Sum(en.W), tasks.Sum(en.W); have != want {
+			errs = append(errs, fmt.Errorf("workload %s adds up its finished tasks to %+v; they are %+v", id, have, want))
+		}
+		for index, t := range tasks.All() {
+			if have := en.Tasks.At(index); have == nil || !reflect.DeepEqual(have, t) {
 				errs = append(errs, fmt.Errorf("task %s in memory: %+v\nin the store: %+v", t.ID, have, t))
 			}
 		}

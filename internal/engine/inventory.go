@@ -80,7 +80,7 @@ func occupied(tx *draft.Tx, id core.NodeID) bool {
 		if d.Base == nil {
 			continue
 		}
-		for _, t := range d.Base.Tasks { // what the draft releases is held until it is stored
+		for _, t := range d.Base.Tasks.Open() { // what the draft releases is held until it is stored
 			if t.Node == id && workload.Holds(d.Base.W, t) {
 				return true
 			}

@@ -40,7 +40,7 @@ func Activity(samples []backend.Sample) draft.Command[draft.Nothing] {
 		busy, seen := map[core.WorkloadID]bool{}, map[core.WorkloadID]int{}
 		for _, s := range samples {
 			w, tasks, ok := tx.View(s.Task.Workload)
-			if t := tasks[s.Task.Index]; !ok || t == nil || t.ID != s.Task || len(t.Devices) == 0 || s.Busy < 0 {
+			if t := tasks.At(s.Task.Index); !ok || t == nil || t.ID != s.Task || len(t.Devices) == 0 || s.Busy < 0 {
 				continue
 			}
 			seen[w.ID]++
@@ -92,7 +92,7 @@ func unreachable(tx *draft.Tx, there func(*core.Task) bool, on bool, cause lifec
 			continue
 		}
 		has, up, elsewhere := false, false, false
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			up = up || t.State.Held()
 			has = has || t.State.Held() && there(t)
 			elsewhere = elsewhere || t.State.Held() && !there(t) && !tx.State.Connected[t.Backend]
@@ -134,7 +134,7 @@ func silent(tx *draft.Tx) error {
 			continue
 		}
 		still := false
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			still = still || t.State.Held() && down(t)
 		}
 		c := workload.Condition(w, lifecycle.Unreachable)

@@ -55,7 +55,7 @@ func observed(tx *draft.Tx, o Observations, id core.WorkloadID, seen []backend.O
 	w, tasks, live := tx.View(id)
 	var news []backend.Observation
 	for _, ob := range seen {
-		t := tasks[ob.ID.Index]
+		t := tasks.At(ob.ID.Index)
 		if !live || t == nil || ob.ID != t.ID || t.State.Ended() || t.Claim != ob.Claim {
 			stray(tx, o.Backend, ob)
 			continue
@@ -81,13 +81,13 @@ func observed(tx *draft.Tx, o Observations, id core.WorkloadID, seen []backend.O
 	d, _ := tx.Open(id)
 	err := tx.Change(d, func() error {
 		for _, ob := range news {
-			if t := d.Tasks[ob.ID.Index]; differs(t, ob) {
+			if t := d.Tasks.At(ob.ID.Index); differs(t, ob) {
 				next := after(*t, ob, tx.Now)
 				if t.State == core.TaskStopping && succeeds(d.W) {
 					next = dismissed(next)
 				}
 				d.SetTask(next)
-				if t = d.Tasks[ob.ID.Index]; ob.State.Ended() {
+				if t = d.Tasks.At(ob.ID.Index); ob.State.Ended() {
 					consequence.Spared(tx, d, t)
 					tx.Forget(o.Backend, ob.ID)
 					tx.State.Dirty = true // of an array its place is free now, whatever the others do

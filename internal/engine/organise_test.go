@@ -28,12 +28,12 @@ type office struct {
 	policy schedule.Policy
 	failed func(*schedule.Fault)
 	images bool // it has a backend that runs images
-	t      *testing.T
+	t      testing.TB
 	st     store.Store
 	e      *engine.Engine
 }
 
-func newOffice(t *testing.T, st store.Store) *office {
+func newOffice(t testing.TB, st store.Store) *office {
 	o := &office{t: t, st: st}
 	o.open()
 	return o

@@ -100,7 +100,7 @@ func place(tx *draft.Tx, p schedule.Placement) {
 	if held {
 		return
 	}
-	for _, t := range workload.SortedIf(d.Tasks, func(t *core.Task) bool { return t.State == core.TaskStarting && t.PlacedAt.Equal(tx.Now) }) {
+	for _, t := range workload.OpenIf(d.Tasks, func(t *core.Task) bool { return t.State == core.TaskStarting && t.PlacedAt.Equal(tx.Now) }) {
 		tx.Start(d.W, t)
 	}
 }
@@ -178,7 +178,7 @@ func portUsed(tx *draft.Tx, d *draft.Draft, on core.NodeID, port int) bool {
 	if u := tx.State.Usage[on]; u != nil && u.Ports[port] > 0 || d.Attempt().Port == port {
 		return true
 	}
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.Open() {
 		if t.Port == port && workload.Holds(d.W, t) {
 			return true
 		}

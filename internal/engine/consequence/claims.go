@@ -230,7 +230,7 @@ func revise(tx *draft.Tx, d *draft.Draft, k draft.ClaimKey, c *draft.Claim) {
 // revised is the document that d should have; nil: that which it has.
 func revised(d *draft.Draft, k draft.ClaimKey, c *draft.Claim) *spec.Document {
 	had := 0
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		had += core.Bit(c.Members[t.Claim] == nil && (t.State.Held() || t.State == core.TaskSucceeded))
 	}
 	doc := documentOf(k, c, had)

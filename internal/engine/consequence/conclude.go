@@ -47,7 +47,7 @@ func Conclude(tx *draft.Tx, d *draft.Draft) error {
 	}
 	if d.W.Phase == lifecycle.Running && decide.Succeeds(d.W.Spec, c.succeeded, c.total, c.chief) {
 		if d.W.Kind.Interactive() && d.W.Spec.Restart == "always" {
-			return failed(tx, d, d.Tasks[0]) // a clean exit is restarted like an error
+			return failed(tx, d, d.Tasks.At(0)) // a clean exit is restarted like an error
 		}
 		zero := 0
 		d.Attempt().ExitCode = &zero
@@ -74,8 +74,20 @@ func count(d *draft.Draft) tally {
 	if elastic {
 		c.total = len(workload.Ranks(d.Tasks))
 	}
-	started, first, placed := 0, -1, 0
-	for index, t := range d.Tasks {
+	tasks, started, first, placed := d.Tasks.All(), 0, -1, 0
+	if c.independent {
+		// Of an array all may have ended but a few: what is finished is only added up.
+		sum := d.Tasks.Sum(d.W)
+		tasks, started, placed = d.Tasks.Open(), sum.Succeeded+sum.Started, sum.Count
+		c.succeeded, c.bad = sum.Succeeded, d.Tasks.FirstFailed(d.W)
+		for index, t := range d.Tasks.Finished() {
+			if !d.W.TaskCanceled(index) {
+				first, c.node, c.chief = index, t.Node, index == 0 && t.State == core.TaskSucceeded
+				break
+			}
+		}
+	}
+	for index, t := range tasks {
 		if t.Again {
 			continue // it waits, like those that were never placed
 		}
@@ -98,7 +110,7 @@ func count(d *draft.Draft) tally {
 			c.succeeded++
 			c.chief = c.chief || index == 0
 		case core.TaskFailed, core.TaskLost:
-			if c.bad == nil || t.EndedAt.Before(c.bad.EndedAt) || t.EndedAt.Equal(c.bad.EndedAt) && t.ID.Index < c.bad.ID.Index {
+			if workload.FailedBefore(t, c.bad) {
 				c.bad = t
 			}
 			if !t.StartedAt.IsZero() {
@@ -134,7 +146,7 @@ func failed(tx *draft.Tx, d *draft.Draft, t *core.Task) error {
 	}
 	if out.InPlace {
 		restartLater(tx, d, t)
-		d.W.Failures, in.Reason = d.Tasks[index].Failures, workload.WhyRestarted(t)
+		d.W.Failures, in.Reason = d.Tasks.At(index).Failures, workload.WhyRestarted(t)
 		return tx.Step(d, in, actorBackend(t.Node))
 	}
 	return End(tx, d, in, actorBackend(t.Node))

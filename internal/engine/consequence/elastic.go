@@ -40,7 +40,7 @@ func shed(tx *draft.Tx, d *draft.Draft, ev schedule.Eviction) error {
 	}
 	if d.W.Kind.Replicated() || d.W.Kind.Foreign() {
 		for _, index := range ev.Tasks {
-			if t := d.Tasks[index]; t != nil && workload.Wanted(t) {
+			if t := d.Tasks.At(index); t != nil && workload.Wanted(t) {
 				Leave(tx, d, t)
 			}
 		}
@@ -48,7 +48,7 @@ func shed(tx *draft.Tx, d *draft.Draft, ev schedule.Eviction) error {
 	}
 	before := len(workload.Ranks(d.Tasks))
 	for _, index := range ev.Tasks {
-		if t := d.Tasks[index]; t != nil && !t.Leaving {
+		if t := d.Tasks.At(index); t != nil && !t.Leaving {
 			sendAway(tx, d, t)
 		}
 	}
@@ -168,7 +168,7 @@ func rested(tx *draft.Tx, d *draft.Draft) bool {
 // another number of ranks.
 func Scaling(tx *draft.Tx, d *draft.Draft) {
 	up, going, coming := 0, 0, 0
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		switch {
 		case t.Leaving:
 			going += core.Bit(t.State.Held())

@@ -45,7 +45,7 @@ func EndWithin(tx *draft.Tx, d *draft.Draft, in lifecycle.Input, actor string, w
 
 // release gives the resources back once no task of the attempt is left.
 func release(tx *draft.Tx, d *draft.Draft) error {
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.Open() {
 		if t.State.Held() {
 			return nil
 		}

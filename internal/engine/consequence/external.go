@@ -66,7 +66,7 @@ func concludeExternal(tx *draft.Tx, d *draft.Draft) error {
 		return forsaken(tx, d, c)
 	}
 	up, held := 0, 0
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		up += core.Bit(t.State == core.TaskRunning || t.State == core.TaskSucceeded || t.State == core.TaskFailed && !t.StartedAt.IsZero() && !t.Leaving)
 		held += core.Bit(t.State.Held())
 	}
@@ -97,7 +97,7 @@ func concludeExternal(tx *draft.Tx, d *draft.Draft) error {
 // replacedMembers reports of which tasks nothing follows any more: they have
 // failed and are gone, and their maker makes others for them. Those that have
 // ended well count, and of the others the last of each sort tells how all ended.
-func replacedMembers(tasks map[int]*core.Task, c *draft.Claim) func(*core.Task) bool {
+func replacedMembers(tasks *workload.Tasks, c *draft.Claim) func(*core.Task) bool {
 	type sort struct {
 		state           core.TaskState
 		leaving, killed bool
@@ -205,7 +205,7 @@ func howEnded(t *core.Task) string {
 // ShedsMembers reports whether n members of d can leave while the others go on.
 func ShedsMembers(d *draft.Draft, n int) bool {
 	held := 0
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		held += core.Bit(workload.Wanted(t))
 	}
 	return d.W.Spec.MinWorkers < 2 || held-n >= workload.Minimum(d.W, d.Tasks)

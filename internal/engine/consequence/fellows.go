@@ -59,7 +59,7 @@ func fellowsCome(tx *draft.Tx, d *draft.Draft, i int) {
 }
 
 // tasksOf are the tasks of x's present attempt, which may have ended long ago.
-func tasksOf(tx *draft.Tx, x *core.Workload) (map[int]*core.Task, error) {
+func tasksOf(tx *draft.Tx, x *core.Workload) (*workload.Tasks, error) {
 	if _, tasks, live := tx.View(x.ID); live {
 		return tasks, nil
 	}

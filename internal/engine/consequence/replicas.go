@@ -28,7 +28,7 @@ func balance(tx *draft.Tx, d *draft.Draft) error {
 	}
 	dismiss(tx, d)
 	up, ready, due := 0, 0, 0
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		if !workload.Wanted(t) {
 			continue
 		}
@@ -69,7 +69,7 @@ func Serving(tx *draft.Tx, d *draft.Draft) {
 		return // it ends, whatever its replicas were about
 	}
 	ready, old := 0, 0
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		if workload.Wanted(t) {
 			ready += core.Bit(t.Ready)
 			old += core.Bit(t.Generation != d.W.Generation)
@@ -88,7 +88,7 @@ func Serving(tx *draft.Tx, d *draft.Draft) {
 // present is how many replicas there are that have come up at least once, and
 // how many are on their way out.
 func present(d *draft.Draft) (here, going int) {
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		switch {
 		case workload.Wanted(t) && (t.State != core.TaskStarting || t.Restarts > 0):
 			here++
@@ -102,7 +102,7 @@ func present(d *draft.Draft) (here, going int) {
 // lastFailed is the replica whose failure came last.
 func lastFailed(d *draft.Draft) *core.Task {
 	var last *core.Task
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		if !t.Leaving && t.State.Ended() && (last == nil || t.EndedAt.After(last.EndedAt) || t.EndedAt.Equal(last.EndedAt) && t.ID.Index < last.ID.Index) {
 			last = t
 		}
@@ -134,7 +134,7 @@ func replicasEnded(tx *draft.Tx, d *draft.Draft) error {
 }
 
 func anyUp(d *draft.Draft) bool {
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.All() {
 		if t.State.Held() && workload.Wanted(t) {
 			return true
 		}
@@ -231,7 +231,7 @@ func Probed(ready map[core.TaskID]bool) draft.Command[draft.Nothing] {
 				continue
 			}
 			fits := func(t core.TaskID) bool {
-				x := tasks[t.Index]
+				x := tasks.At(t.Index)
 				return x != nil && x.ID == t && x.State == core.TaskRunning && !x.Leaving && x.Ready != ready[t]
 			}
 			if !slices.ContainsFunc(byWorkload[id], fits) {
@@ -241,7 +241,7 @@ func Probed(ready map[core.TaskID]bool) draft.Command[draft.Nothing] {
 			err := tx.Change(d, func() error {
 				for _, t := range byWorkload[id] {
 					if fits(t) {
-						c := *d.Tasks[t.Index]
+						c := *d.Tasks.At(t.Index)
 						c.Ready = ready[t]
 						d.SetTask(c)
 					}

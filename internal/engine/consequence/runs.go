@@ -24,8 +24,8 @@ import (
 func comeBack(tx *draft.Tx, d *draft.Draft) (over bool, err error) {
 	var left []*core.Task // that have just left
 	var lost *core.Task   // the first of those that nobody told to leave
-	others := workload.Total(d.W)
-	for _, t := range d.Tasks {
+	others := workload.Total(d.W) - d.Tasks.Sum(d.W).Count
+	for _, t := range d.Tasks.Open() {
 		switch {
 		case t.Again:
 			others--
@@ -75,7 +75,7 @@ func inReach(tx *draft.Tx, d *draft.Draft) {
 	if c == nil || c.Cause != lifecycle.NodeSilent {
 		return
 	}
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.Open() {
 		if n, ok := tx.State.Nodes[t.Node]; t.State.Held() && ok && !n.Ready {
 			return
 		}
@@ -86,7 +86,7 @@ func inReach(tx *draft.Tx, d *draft.Draft) {
 // Curtailed says of an array which of its tasks are missing.
 func Curtailed(tx *draft.Tx, d *draft.Draft) {
 	n := 0
-	for _, t := range d.Tasks {
+	for _, t := range d.Tasks.Open() {
 		n += core.Bit(t.Again || t.Leaving && t.State.Held())
 	}
 	d.Fact(lifecycle.Degraded, n > 0, tx.Now, lifecycle.TasksPreempted, fmt.Sprintf("%d of its %d tasks had to leave and run again when there is room", n, workload.Total(d.W)))

@@ -47,7 +47,7 @@ func (a *Action) Open(k launch.Keyring) (backend.Assignment, error) {
 
 // Start has the backend start a task with what it is given.
 func (tx *Tx) Start(w *core.Workload, t *core.Task) {
-	var tasks map[int]*core.Task
+	var tasks *workload.Tasks
 	if _, all, ok := tx.View(w.ID); ok {
 		tasks = all
 	}
@@ -78,15 +78,15 @@ func (tx *Tx) server() *launch.Server {
 }
 
 // tasksNamed are the tasks that the live workload of a name has been given a place for.
-func (tx *Tx) tasksNamed(project core.ProjectID, name string) map[int]*core.Task {
+func (tx *Tx) tasksNamed(project core.ProjectID, name string) *workload.Tasks {
 	w, tasks, ok := tx.View(tx.State.Names[FullName{project, name}])
 	if !ok {
 		return nil
 	}
-	held := map[int]*core.Task{}
-	for index, t := range tasks {
+	held := workload.TasksOf()
+	for _, t := range tasks.Open() {
 		if workload.Holds(w, t) {
-			held[index] = t
+			held.Set(t)
 		}
 	}
 	return held
@@ -94,8 +94,8 @@ func (tx *Tx) tasksNamed(project core.ProjectID, name string) map[int]*core.Task
 
 // located reports whether it is known where tasks are: a server that has just
 // begun may not have heard of every backend yet.
-func (tx *Tx) located(w *core.Workload, tasks map[int]*core.Task) bool {
-	for _, t := range tasks {
+func (tx *Tx) located(w *core.Workload, tasks *workload.Tasks) bool {
+	for _, t := range tasks.Open() {
 		if _, ok := tx.State.Nodes[t.Node]; !ok && workload.Holds(w, t) {
 			return false
 		}

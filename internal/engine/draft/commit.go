@@ -17,14 +17,14 @@ const newsMax = 64
 // are few, else those that changed, so that following a large array does not
 // cost its square.
 func (d *Draft) news() []*core.Task {
-	if len(d.Tasks) <= newsMax {
+	if d.Tasks.Len() <= newsMax {
 		return workload.SortedTasks(d.Tasks)
 	}
-	changed := make(map[int]*core.Task, len(d.Changed))
-	for i := range d.Changed {
-		changed[i] = d.Tasks[i]
+	changed := make([]*core.Task, 0, len(d.Changed))
+	for _, i := range slices.Sorted(maps.Keys(d.Changed)) {
+		changed = append(changed, d.Tasks.At(i))
 	}
-	return workload.SortedTasks(changed)
+	return changed
 }
 
 // keysKept is how long an idempotency key is remembered; keysSweep how often
@@ -87,7 +87,7 @@ func (tx *Tx) batch() (*store.Batch, int64) {
 		}
 		b.Tasks = append(b.Tasks, d.former...)
 		for _, i := range slices.Sorted(maps.Keys(d.Changed)) {
-			b.Tasks = append(b.Tasks, d.Tasks[i])
+			b.Tasks = append(b.Tasks, d.Tasks.At(i))
 		}
 		for i := range d.Trail {
 			seq++
@@ -128,7 +128,7 @@ func (tx *Tx) adopted(rev core.Revision, b *store.Batch) []Change {
 		e.Agenda.Saw(d.Was, d.W)
 		e.Insight.Saw(d.W, d.Trail)
 		news := d.news()
-		changes = append(changes, Change{Workload: d.W, Former: d.former, Tasks: news, Partial: len(news) < len(d.Tasks), Transitions: d.Trail})
+		changes = append(changes, Change{Workload: d.W, Former: d.former, Tasks: news, Partial: len(news) < d.Tasks.Len(), Transitions: d.Trail})
 	}
 	if b.Promises != nil {
 		e.StoredPromises = b.Promises
@@ -149,12 +149,12 @@ func (tx *Tx) adopted(rev core.Revision, b *store.Batch) []Change {
 // spent tells budgets what tasks have held that a draft takes their devices from.
 func spent(e *State, d *Draft) {
 	for i := range d.Changed {
-		if t := d.Tasks[i]; t != nil {
-			e.Spending.Used(d.W, d.wasTasks[i], t)
+		if t := d.Tasks.At(i); t != nil {
+			e.Spending.Used(d.W, d.wasTasks.At(i), t)
 		}
 	}
 	for _, t := range d.former {
-		e.Spending.Used(d.W, d.wasTasks[t.ID.Index], t)
+		e.Spending.Used(d.W, d.wasTasks.At(t.ID.Index), t)
 	}
 }
 

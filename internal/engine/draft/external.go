@@ -16,7 +16,7 @@ import (
 
 // externalJob is an external workload in the scheduler's words: a group for all
 // members that are alike.
-func (e *State) externalJob(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, bool) {
+func (e *State) externalJob(w *core.Workload, tasks *workload.Tasks) (schedule.Job, bool) {
 	wants := e.Wants(w, tasks)
 	if !wants && !w.Phase.Held() {
 		return schedule.Job{}, false
@@ -156,13 +156,13 @@ func termsOf(terms []spec.NodeTerm) []schedule.Term {
 
 // Open are the members of w's claim that have no place, those first that come
 // first.
-func (e *State) Open(w *core.Workload, tasks map[int]*core.Task) []*Member {
+func (e *State) Open(w *core.Workload, tasks *workload.Tasks) []*Member {
 	c := e.Claims.Of[KeyOf(w)]
 	if c == nil {
 		return nil
 	}
 	placed := map[string]bool{}
-	for _, t := range tasks {
+	for _, t := range tasks.All() {
 		// One whose pod could not be given its place, and so did not start, still waits.
 		placed[t.Claim] = placed[t.Claim] || !t.State.Ended() || !t.StartedAt.IsZero() || !workload.TakenAway(t)
 	}
@@ -180,7 +180,7 @@ func (e *State) Open(w *core.Workload, tasks map[int]*core.Task) []*Member {
 
 // Lacks says what keeps the open members of w from being placed that is not the
 // scheduler's matter; false: nothing does.
-func (e *State) Lacks(w *core.Workload, tasks map[int]*core.Task) (schedule.Reason, bool) {
+func (e *State) Lacks(w *core.Workload, tasks *workload.Tasks) (schedule.Reason, bool) {
 	c := e.Claims.Of[KeyOf(w)]
 	switch {
 	case c == nil || len(c.Members) == 0:
@@ -190,7 +190,7 @@ func (e *State) Lacks(w *core.Workload, tasks map[int]*core.Task) (schedule.Reas
 	}
 	open := len(e.Open(w, tasks))
 	have := open
-	for _, t := range tasks {
+	for _, t := range tasks.All() {
 		have += core.Bit(t.State.Held() || t.State == core.TaskSucceeded)
 	}
 	barred := ""
@@ -209,7 +209,7 @@ func (e *State) Lacks(w *core.Workload, tasks map[int]*core.Task) (schedule.Reas
 }
 
 // Wants reports whether the scheduler has something to place for w.
-func (e *State) Wants(w *core.Workload, tasks map[int]*core.Task) bool {
+func (e *State) Wants(w *core.Workload, tasks *workload.Tasks) bool {
 	if !w.Kind.Foreign() {
 		return workload.Waiting(w, tasks)
 	}

@@ -19,18 +19,18 @@ import (
 
 // Job is w in the scheduler's words, and whether it concerns the scheduler at
 // all: whether it holds or wants anything.
-func (e *State) Job(w *core.Workload, tasks map[int]*core.Task) (schedule.Job, bool) {
+func (e *State) Job(w *core.Workload, tasks *workload.Tasks) (schedule.Job, bool) {
 	return e.job(w, tasks, waits(w, tasks))
 }
 
 // waits reports whether something of our own workload waits. Of a large array that
 // takes a look at each of its tasks, so that who puts it into indexes asks once.
-func waits(w *core.Workload, tasks map[int]*core.Task) bool {
+func waits(w *core.Workload, tasks *workload.Tasks) bool {
 	return !w.Kind.Foreign() && workload.Waiting(w, tasks)
 }
 
 // job is Job of a workload of which that is known.
-func (e *State) job(w *core.Workload, tasks map[int]*core.Task, waits bool) (schedule.Job, bool) {
+func (e *State) job(w *core.Workload, tasks *workload.Tasks, waits bool) (schedule.Job, bool) {
 	if w.Kind.Foreign() {
 		return e.externalJob(w, tasks)
 	}
@@ -50,7 +50,7 @@ func (e *State) job(w *core.Workload, tasks map[int]*core.Task, waits bool) (sch
 		unwant(groups)
 	}
 	if w.Phase.Held() {
-		for _, t := range workload.SortedIf(tasks, func(t *core.Task) bool { return workload.Holds(w, t) }) {
+		for _, t := range workload.OpenIf(tasks, func(t *core.Task) bool { return workload.Holds(w, t) }) {
 			j.Held = append(j.Held, heldBy(w, t, groups, rule))
 		}
 	}
@@ -192,7 +192,7 @@ func groupOf(groups []schedule.Group, index int) int {
 }
 
 // want adds to the groups what w has still to place.
-func want(w *core.Workload, tasks map[int]*core.Task, groups []schedule.Group, rule *schedule.Rule) {
+func want(w *core.Workload, tasks *workload.Tasks, groups []schedule.Group, rule *schedule.Rule) {
 	for g := range groups {
 		count := groups[g].Min
 		switch {
@@ -313,7 +313,7 @@ func unwant(groups []schedule.Group) {
 // Growth that restarts the others costs all of them what they did since their
 // last checkpoint, so it waits as long after a restart as work rests between
 // moves. Those who must go are not asked to wait: others need their room.
-func (e *State) growsAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
+func (e *State) growsAt(w *core.Workload, tasks *workload.Tasks) time.Time {
 	var at time.Time
 	if !w.Spec.Elastic() || w.Spec.Live() || w.Phase != lifecycle.Running {
 		return at
@@ -329,7 +329,7 @@ func (e *State) growsAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
 // onUnknownNode reports whether some rank of an elastic gang is on a node that is not
 // known yet. To the scheduler it holds nothing there, and more of it could end
 // up in another pool.
-func (e *State) onUnknownNode(w *core.Workload, tasks map[int]*core.Task) bool {
+func (e *State) onUnknownNode(w *core.Workload, tasks *workload.Tasks) bool {
 	if !w.Spec.Elastic() || !w.Phase.Held() {
 		return false
 	}

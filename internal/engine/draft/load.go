@@ -121,10 +121,10 @@ func (e *State) Reindex() {
 }
 
 // Index adds a workload to every index that its state belongs to.
-func (e *State) Index(w *core.Workload, tasks map[int]*core.Task) {
+func (e *State) Index(w *core.Workload, tasks *workload.Tasks) {
 	if w.Phase.Held() {
 		e.Held[w.ID] = struct{}{}
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			if workload.Holds(w, t) {
 				e.charge(w, t, 1)
 			}
@@ -147,10 +147,10 @@ func (e *State) Index(w *core.Workload, tasks map[int]*core.Task) {
 }
 
 // Unindex takes a workload out of every index, exactly as index put it in.
-func (e *State) Unindex(w *core.Workload, tasks map[int]*core.Task) {
+func (e *State) Unindex(w *core.Workload, tasks *workload.Tasks) {
 	if w.Phase.Held() {
 		delete(e.Held, w.ID)
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			if workload.Holds(w, t) {
 				e.charge(w, t, -1)
 			}

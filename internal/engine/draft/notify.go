@@ -180,8 +180,8 @@ func (n *notices) statusWords(d lifecycle.Dialect) [2]string {
 	if words, ok := n.words[d]; ok {
 		return words
 	}
-	status := func(w *core.Workload, tasks map[int]*core.Task) string {
-		flat := make([]core.Task, 0, len(tasks))
+	status := func(w *core.Workload, tasks *workload.Tasks) string {
+		flat := make([]core.Task, 0, tasks.Len())
 		for _, t := range workload.SortedTasks(tasks) {
 			flat = append(flat, *t)
 		}

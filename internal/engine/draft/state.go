@@ -226,7 +226,7 @@ type FullName struct {
 // by its last run.
 type Entry struct {
 	W     *core.Workload
-	Tasks map[int]*core.Task
+	Tasks *workload.Tasks
 	// seen is when each task was last reported, or its backend asked to start it, by
 	// the caller's clock; a full observation that began earlier cannot prove its
 	// absence.

@@ -48,14 +48,14 @@ type Tx struct {
 // Draft is a workload as it will be.
 type Draft struct {
 	W       *core.Workload
-	Tasks   map[int]*core.Task
+	Tasks   *workload.Tasks
 	Changed map[int]struct{} // tasks to write
 	former  []*core.Task     // changed tasks of the attempt before, and of earlier runs, to write as well
 	Trail   []core.Transition
 	Base    *Entry // committed; nil: new
 	// was and wasTasks are what it was made of; nil: it is new.
 	Was      *core.Workload
-	wasTasks map[int]*core.Task
+	wasTasks *workload.Tasks
 	Near     *decide.End // that it is warned of
 	facts    []telling
 	Touched  bool // there is something to write
@@ -75,17 +75,14 @@ func (tx *Tx) Open(id core.WorkloadID) (*Draft, bool) {
 	return tx.draft(en.W, en.Tasks, en), true
 }
 
-func (tx *Tx) draft(w *core.Workload, tasks map[int]*core.Task, base *Entry) *Draft {
+func (tx *Tx) draft(w *core.Workload, tasks *workload.Tasks, base *Entry) *Draft {
 	c := *w
 	c.Version++
 	c.Attempts = slices.Clone(w.Attempts)
 	c.Conditions = slices.Clone(w.Conditions)
-	d := &Draft{W: &c, Tasks: maps.Clone(tasks), Changed: map[int]struct{}{}, Base: base}
+	d := &Draft{W: &c, Tasks: tasks.Clone(), Changed: map[int]struct{}{}, Base: base}
 	if c.Version > 1 {
 		d.Was, d.wasTasks = w, tasks
-	}
-	if d.Tasks == nil {
-		d.Tasks = map[int]*core.Task{}
 	}
 	tx.Drafts[c.ID] = d
 	tx.order = append(tx.order, c.ID)
@@ -93,7 +90,7 @@ func (tx *Tx) draft(w *core.Workload, tasks map[int]*core.Task, base *Entry) *Dr
 }
 
 // View returns a live workload as the draft has it, without opening one.
-func (tx *Tx) View(id core.WorkloadID) (*core.Workload, map[int]*core.Task, bool) {
+func (tx *Tx) View(id core.WorkloadID) (*core.Workload, *workload.Tasks, bool) {
 	if d, ok := tx.Drafts[id]; ok {
 		return d.W, d.Tasks, true
 	}
@@ -224,14 +221,12 @@ func (d *Draft) closeAttempt(now time.Time) {
 	a := d.Attempt()
 	a.EndedAt = now
 	a.Event, a.Cause, a.Reason, a.Message = d.W.Event, d.W.Cause, d.W.Reason, d.W.Message
-	for _, t := range d.Tasks {
-		if t.ReleasedAt.IsZero() {
-			c := *t
-			c.ReleasedAt = workload.Later(now, t.PlacedAt)
-			d.SetTask(c)
-		}
+	for _, t := range workload.OpenIf(d.Tasks, func(t *core.Task) bool { return t.ReleasedAt.IsZero() }) {
+		c := *t
+		c.ReleasedAt = workload.Later(now, t.PlacedAt)
+		d.SetTask(c)
 	}
-	d.W.GPUSeconds += workload.Charged(d.W, d.Tasks, now)
+	d.W.GPUSeconds += workload.Charged(d.Tasks, now)
 	d.W.Conditions, d.W.IdleSince, d.W.Warned = nil, time.Time{}, time.Time{}
 	a.GPUMilli = 0 // change counts those of the attempt that is then the present one
 }
@@ -249,9 +244,9 @@ func (tx *Tx) openAttempt(d *Draft) {
 	}
 	d.W.Attempts = append(d.W.Attempts, a)
 	for _, i := range slices.Sorted(maps.Keys(d.Changed)) { // the last words of the former attempt
-		d.former = append(d.former, d.Tasks[i])
+		d.former = append(d.former, d.Tasks.At(i))
 	}
-	d.Tasks = map[int]*core.Task{}
+	d.Tasks = workload.TasksOf()
 	d.Changed = map[int]struct{}{}
 }
 
@@ -260,7 +255,7 @@ func (d *Draft) SetTask(t core.Task) {
 	if t.State.Ended() && t.ReleasedAt.IsZero() && workload.FreesEarly(d.W, &t) {
 		t.ReleasedAt = t.EndedAt
 	}
-	d.Tasks[t.ID.Index] = &t
+	d.Tasks.Set(&t)
 	d.Changed[t.ID.Index] = struct{}{}
 }
 

@@ -55,7 +55,7 @@ func (e *State) charge(w *core.Workload, t *core.Task, sign int) {
 // Succeed closes the books of the task of that index, where it had to leave,
 // and returns the number of the run that follows.
 func (d *Draft) Succeed(index int) int {
-	t := d.Tasks[index]
+	t := d.Tasks.At(index)
 	if t == nil {
 		return 0
 	}
@@ -78,14 +78,14 @@ func (d *Draft) Close(over func(*core.Task) bool) {
 		c.Closed = true
 		d.W.GPUSeconds += workload.ChargedTask(&c, c.ReleasedAt)
 		d.former = append(d.former, &c)
-		delete(d.Tasks, c.ID.Index)
+		d.Tasks.Delete(c.ID.Index)
 		delete(d.Changed, c.ID.Index)
 	}
 }
 
 // keptBy is what the last tasks of an attempt held: that quota stays with a
 // workload that keeps its reservation while it moves; nil: nothing.
-func (tx *Tx) keptBy(w *core.Workload, tasks map[int]*core.Task) *core.Earmark {
+func (tx *Tx) keptBy(w *core.Workload, tasks *workload.Tasks) *core.Earmark {
 	var m core.Earmark
 	for _, t := range workload.SortedTasks(tasks) {
 		if t.Node == "" || !t.ReleasedAt.Equal(workload.Later(tx.Now, t.PlacedAt)) {

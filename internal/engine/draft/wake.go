@@ -26,12 +26,12 @@ const (
 )
 
 // wakeAt is when w next needs attention by itself; zero: never.
-func (tx *Tx) wakeAt(w *core.Workload, tasks map[int]*core.Task) time.Time {
+func (tx *Tx) wakeAt(w *core.Workload, tasks *workload.Tasks) time.Time {
 	return workload.Earliest(tx.WakeIn(w, tasks), tx.DeadlineWake(w))
 }
 
 // WakeIn is when it does because of its phase.
-func (tx *Tx) WakeIn(w *core.Workload, tasks map[int]*core.Task) time.Time {
+func (tx *Tx) WakeIn(w *core.Workload, tasks *workload.Tasks) time.Time {
 	now := tx.Now
 	switch p := w.Phase; {
 	case p == lifecycle.Backoff:
@@ -68,7 +68,7 @@ func (tx *Tx) WakeIn(w *core.Workload, tasks map[int]*core.Task) time.Time {
 // nextDue is when something is due for a workload that runs: a limit or the
 // warning of it, the restart of a task, the end of a gang's rest, or giving up a
 // silent node.
-func (tx *Tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
+func (tx *Tx) nextDue(w *core.Workload, tasks *workload.Tasks) time.Time {
 	at := w.AskAt
 	if end, ok := tx.FirstEnd(w); ok {
 		next := end.At
@@ -89,7 +89,7 @@ func (tx *Tx) nextDue(w *core.Workload, tasks map[int]*core.Task) time.Time {
 		}
 	}
 	if w.Kind.Attended() { // of others no task is restarted in place by itself
-		for _, t := range tasks {
+		for _, t := range tasks.All() {
 			at = workload.Earliest(workload.Earliest(at, t.RestartAt), workload.LoopsAt(t))
 		}
 	}

@@ -105,7 +105,7 @@ func keptNote(w *core.Workload, until int64) string {
 
 // PendingOf is why w waits in a phase in which that is not the scheduler's matter;
 // false: it is, or it does not wait.
-func PendingOf(tx *draft.Tx, w *core.Workload, tasks map[int]*core.Task) (Pending, bool) {
+func PendingOf(tx *draft.Tx, w *core.Workload, tasks *workload.Tasks) (Pending, bool) {
 	p, ok := ofPhase(tx, w, tasks)
 	if ok && w.Hold != nil && w.Phase != lifecycle.Inadmissible { // it is still on its way to where it is held
 		p.Reasons = append([]schedule.Reason{consequence.HeldPending(w.Hold)}, p.Reasons...)
@@ -114,7 +114,7 @@ func PendingOf(tx *draft.Tx, w *core.Workload, tasks map[int]*core.Task) (Pendin
 	return p, ok
 }
 
-func ofPhase(tx *draft.Tx, w *core.Workload, tasks map[int]*core.Task) (Pending, bool) {
+func ofPhase(tx *draft.Tx, w *core.Workload, tasks *workload.Tasks) (Pending, bool) {
 	switch phase := w.Phase; {
 	case phase == lifecycle.Submitted:
 		return OneReason(schedule.Reason{Token: schedule.NotYetEvaluated, Note: w.Message}), true
@@ -310,7 +310,7 @@ func checkNote(tx *draft.Tx, w *core.Workload, c *core.CheckState) string {
 }
 
 // startingPending says what tasks that are not up yet are at.
-func startingPending(tasks map[int]*core.Task) (Pending, bool) {
+func startingPending(tasks *workload.Tasks) (Pending, bool) {
 	var p Pending
 	at := map[schedule.Token]int{}
 	for _, t := range workload.SortedTasks(tasks) {
@@ -333,7 +333,7 @@ func startingPending(tasks map[int]*core.Task) (Pending, bool) {
 }
 
 // unreadyPending says what replicas that run are not ready for.
-func unreadyPending(w *core.Workload, tasks map[int]*core.Task) (Pending, bool) {
+func unreadyPending(w *core.Workload, tasks *workload.Tasks) (Pending, bool) {
 	var p Pending
 	for _, t := range workload.SortedTasks(tasks) {
 		if t.State != core.TaskRunning || t.Ready || t.Leaving {

@@ -130,7 +130,7 @@ func StudyRun(sub submission.Submission) draft.Command[*Study] {
 }
 
 // study copies what an answer needs.
-func study(tx *draft.Tx, s *Study, tasks map[int]*core.Task, job schedule.Job) {
+func study(tx *draft.Tx, s *Study, tasks *workload.Tasks, job schedule.Job) {
 	s.job, s.barred = job, planner.BarredFor(tx, s.w)
 	if len(job.Held) == 0 { // who runs already is not submitted otherwise
 		s.suggestions = suggestions(tx, s.w, tasks, job)

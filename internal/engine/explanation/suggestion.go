@@ -64,7 +64,7 @@ const (
 )
 
 // suggestions are the changes that are worth a try, the mildest first.
-func suggestions(tx *draft.Tx, w *core.Workload, tasks map[int]*core.Task, base schedule.Job) []suggestion {
+func suggestions(tx *draft.Tx, w *core.Workload, tasks *workload.Tasks, base schedule.Job) []suggestion {
 	var out []suggestion
 	add := func(flags string, change func(*spec.Document)) {
 		doc, c := *w.Spec, *w

@@ -25,7 +25,7 @@ type Server struct {
 	Address func(backendName string, id core.TaskID) string
 	// Others are the tasks of a workload of a project that goes by a name; nil:
 	// nobody knows.
-	Others func(project core.ProjectID, name string) map[int]*core.Task
+	Others func(project core.ProjectID, name string) *workload.Tasks
 	// Self is how tasks start this program; nil: by its name.
 	Self func() []string
 	// Reach is how tasks of a backend reach this server to report; nil: they
@@ -42,7 +42,7 @@ type Server struct {
 
 // Assignment is everything a backend needs to run t, one of the tasks of w, but
 // for secrets.
-func (from *Server) Assignment(w *core.Workload, t *core.Task, tasks map[int]*core.Task) backend.Assignment {
+func (from *Server) Assignment(w *core.Workload, t *core.Task, tasks *workload.Tasks) backend.Assignment {
 	s, g := w.Spec, from.gangOf(w, tasks)
 	g.whole = from.wholeOf(w, t, tasks)
 	r := s.Needs(t.ID.Index)
@@ -391,7 +391,7 @@ func mpiPrelude(self []string) []byte {
 }
 
 // Bound is the assignment of a member.
-func Bound(w *core.Workload, t *core.Task, tasks map[int]*core.Task) backend.Assignment {
+func Bound(w *core.Workload, t *core.Task, tasks *workload.Tasks) backend.Assignment {
 	a := backend.Assignment{
 		ID: t.ID, Node: t.Node, Devices: t.Devices, Claim: t.Claim, Grace: w.Spec.GracePeriod.Std(),
 		About: backend.About{Project: w.Project, Name: w.Name, Kind: w.Kind, Role: t.Role, User: w.User},
@@ -399,7 +399,7 @@ func Bound(w *core.Workload, t *core.Task, tasks map[int]*core.Task) backend.Ass
 	if w.Spec.MinWorkers < 2 {
 		return a
 	}
-	for _, other := range tasks {
+	for _, other := range tasks.All() {
 		a.Gang += core.Bit(other.State == core.TaskStarting && other.PlacedAt.Equal(t.PlacedAt))
 	}
 	return a

@@ -16,7 +16,7 @@ func (s *Server) self() []string {
 }
 
 // gangOf is where the ranks of w find each other.
-func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
+func (s *Server) gangOf(w *core.Workload, tasks *workload.Tasks) gang {
 	if !w.Spec.Gang() {
 		if w.Spec.Slurm == nil {
 			return gang{}
@@ -25,7 +25,7 @@ func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 	}
 	size := w.Spec.Size()
 	g := gang{at: endpoint{address: "127.0.0.1", port: w.Attempts[len(w.Attempts)-1].Port}}
-	if t := tasks[0]; t != nil { // the first never leaves alone
+	if t := tasks.At(0); t != nil { // the first never leaves alone
 		g.at.address = s.where(t).address
 	}
 	var all []*core.Task
@@ -42,7 +42,7 @@ func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 	}
 	g.all = make([]endpoint, size)
 	for i := range g.all {
-		t := tasks[i]
+		t := tasks.At(i)
 		if g.all[i].address = "127.0.0.1"; all != nil {
 			t = all[i]
 		}
@@ -62,7 +62,7 @@ func (s *Server) gangOf(w *core.Workload, tasks map[int]*core.Task) gang {
 
 // wholeOf is what each task of w has of its node where nothing else may be there, in
 // thousandths of cores: those of a gang on one node divide it.
-func (s *Server) wholeOf(w *core.Workload, t *core.Task, tasks map[int]*core.Task) []int64 {
+func (s *Server) wholeOf(w *core.Workload, t *core.Task, tasks *workload.Tasks) []int64 {
 	if w.Spec.Slurm == nil || w.Spec.Exclusive != "node" {
 		return nil
 	}
@@ -70,12 +70,12 @@ func (s *Server) wholeOf(w *core.Workload, t *core.Task, tasks map[int]*core.Tas
 		return []int64{s.Nodes[t.Node].CPU}
 	}
 	on := map[core.NodeID]int64{}
-	for _, other := range tasks {
+	for _, other := range tasks.All() {
 		on[other.Node]++
 	}
 	whole := make([]int64, w.Spec.Size())
 	for i := range whole {
-		if other := tasks[i]; other != nil {
+		if other := tasks.At(i); other != nil {
 			whole[i] = s.Nodes[other.Node].CPU / on[other.Node]
 		}
 	}

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"cmp"
-	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -10,12 +9,13 @@ import (
 	"github.com/musterhq/muster/internal/backend"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/hosts"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // hostsOf are the names by which t, a task of w in a container, knows the tasks of its
 // gang, and those that the annotation of its workload names. Where each task has an
 // address of its own the backend names them, and there are none.
-func (s *Server) hostsOf(w *core.Workload, t *core.Task, tasks map[int]*core.Task) []backend.Host {
+func (s *Server) hostsOf(w *core.Workload, t *core.Task, tasks *workload.Tasks) []backend.Host {
 	if s.where(t).own {
 		return nil
 	}
@@ -33,15 +33,15 @@ func (s *Server) hostsOf(w *core.Workload, t *core.Task, tasks map[int]*core.Tas
 		}
 		if e.Counted() {
 			for i, host := range hosts.Each(e.Host) {
-				if named := tasks[e.First+i]; named != nil {
+				if named := tasks.At(e.First + i); named != nil {
 					n.add(s.where(named).address, e.Full(host, string(w.Project)))
 				}
 			}
 			continue
 		}
-		for _, index := range slices.Sorted(maps.Keys(tasks)) {
-			if index >= e.First && index <= e.Last || e.Last < e.First {
-				n.add(s.where(tasks[index]).address, e.Full(e.Host, string(w.Project)))
+		for _, other := range workload.SortedTasks(tasks) {
+			if index := other.ID.Index; index >= e.First && index <= e.Last || e.Last < e.First {
+				n.add(s.where(other).address, e.Full(e.Host, string(w.Project)))
 			}
 		}
 	}
@@ -52,9 +52,8 @@ func (s *Server) hostsOf(w *core.Workload, t *core.Task, tasks map[int]*core.Tas
 // place yet, and all machines have one address, they will be there.
 func (s *Server) others(w *core.Workload, t *core.Task, name string) (all []string) {
 	if s.Others != nil {
-		tasks := s.Others(w.Project, name)
-		for _, index := range slices.Sorted(maps.Keys(tasks)) {
-			if at := s.where(tasks[index]); !at.own {
+		for _, other := range workload.SortedTasks(s.Others(w.Project, name)) {
+			if at := s.where(other); !at.own {
 				all = append(all, at.address)
 			}
 		}

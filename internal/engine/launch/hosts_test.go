@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/spec"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 func TestTasksInContainersKnowNames(t *testing.T) {
@@ -14,14 +15,14 @@ func TestTasksInContainersKnowNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &core.Workload{ID: "01", Name: "g", Project: "p", Kind: d.Kind, Spec: d}
-	tasks := map[int]*core.Task{0: {ID: core.TaskID{Workload: "01"}, Node: "a"}, 1: {ID: core.TaskID{Workload: "01", Index: 1}, Node: "b"}}
-	s := &Server{Nodes: map[core.NodeID]core.Node{"a": {Address: "10.0.0.1"}, "b": {Address: "10.0.0.2"}}, Others: func(project core.ProjectID, name string) map[int]*core.Task {
+	tasks := workload.TasksOf(&core.Task{ID: core.TaskID{Workload: "01"}, Node: "a"}, &core.Task{ID: core.TaskID{Workload: "01", Index: 1}, Node: "b"})
+	s := &Server{Nodes: map[core.NodeID]core.Node{"a": {Address: "10.0.0.1"}, "b": {Address: "10.0.0.2"}}, Others: func(project core.ProjectID, name string) *workload.Tasks {
 		if project == "p" && name == "store" {
-			return map[int]*core.Task{4: {Node: "b"}}
+			return workload.TasksOf(&core.Task{ID: core.TaskID{Index: 4}, Node: "b"})
 		}
 		return nil
 	}}
-	got := s.hostsOf(w, tasks[0], tasks)
+	got := s.hostsOf(w, tasks.At(0), tasks)
 	if len(got) != 2 || got[0].Address != "10.0.0.1" || got[1].Address != "10.0.0.2" {
 		t.Fatalf("%+v", got)
 	}
@@ -39,17 +40,17 @@ func TestTasksInContainersKnowNames(t *testing.T) {
 	plain.Annotations = nil
 	for size, named := range map[int]bool{mostAddresses: true, mostAddresses + 1: false} {
 		plain.Workers = size
-		if got := s.hostsOf(&core.Workload{ID: "01", Name: "g", Project: "p", Kind: d.Kind, Spec: plain}, tasks[0], tasks); len(got) > 0 != named {
+		if got := s.hostsOf(&core.Workload{ID: "01", Name: "g", Project: "p", Kind: d.Kind, Spec: plain}, tasks.At(0), tasks); len(got) > 0 != named {
 			t.Errorf("of %d tasks: %+v", size, got)
 		}
 	}
 	delete(s.Nodes, "b")
-	tasks[1].Node = "a"
-	if got = s.hostsOf(w, tasks[0], tasks); !slices.Contains(got[0].Names, "no") {
+	tasks.At(1).Node = "a"
+	if got = s.hostsOf(w, tasks.At(0), tasks); !slices.Contains(got[0].Names, "no") {
 		t.Errorf("on the only machine: %+v", got)
 	}
 	s.Address = func(string, core.TaskID) string { return "task-0.w" }
-	if got = s.hostsOf(w, tasks[0], tasks); got != nil {
+	if got = s.hostsOf(w, tasks.At(0), tasks); got != nil {
 		t.Errorf("in a cluster: %+v", got)
 	}
 }

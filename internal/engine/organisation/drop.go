@@ -53,7 +53,7 @@ func mayDropPool(tx *draft.Tx, e Edit) error {
 	former := tx.State.Pools
 	for id := range tx.State.Held {
 		w, tasks, _ := tx.View(id)
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			n, ok := tx.State.Reported[t.Node]
 			if ok && t.State.Held() && org.PoolOf(org.Set(n, tx.Setting(n.ID)), former) == e.Name {
 				busy = append(busy, w.Name)

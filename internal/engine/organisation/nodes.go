@@ -196,7 +196,7 @@ func vacate(tx *draft.Tx, id core.NodeID, v vacation) ([]DrainStep, error) {
 			continue
 		}
 		s := DrainStep{Workload: w, Do: DrainMoves, Within: w.Grace()}
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			if t.Node == id && workload.Holds(w, t) {
 				s.Tasks++
 				s.GPUMilli += int(workload.MilliOf(w, t))

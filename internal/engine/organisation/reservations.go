@@ -184,7 +184,7 @@ func candidates(tx *draft.Tx, r *core.Reservation, all map[string]core.Reservati
 		if stays(tx, w, start) {
 			into = fixed
 		}
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			if workload.Holds(w, t) {
 				into[t.Node]++
 				for _, d := range t.Devices {
@@ -221,7 +221,7 @@ func inTheWay(tx *draft.Tx, r *core.Reservation, nodes []core.NodeID) []string {
 		if end, known := tx.FirstEnd(w); known && !end.At.After(start) {
 			continue
 		}
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			if workload.Holds(w, t) && slices.Contains(nodes, t.Node) {
 				if r.IgnoreJobs || stays(tx, w, start) {
 					stay = append(stay, string(w.Project)+"/"+w.Name)

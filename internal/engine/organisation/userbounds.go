@@ -42,7 +42,7 @@ func UserBounds() draft.Command[[]UserBoundState] {
 				continue
 			}
 			out[i].Running++
-			for _, t := range tasks {
+			for _, t := range tasks.Open() {
 				if workload.Holds(w, t) {
 					milli[i] += t.Milli()
 				}

@@ -32,7 +32,7 @@ func Remember(tx *draft.Tx) {
 	}
 	for id := range e.Held {
 		en := e.Live[id]
-		for _, t := range en.Tasks {
+		for _, t := range en.Tasks.Open() {
 			if !workload.Holds(en.W, t) {
 				continue
 			}
@@ -121,7 +121,7 @@ func Look(tx *draft.Tx) {
 	}
 	for id := range e.Held {
 		w, tasks, _ := tx.View(id)
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			if _, ok := e.Nodes[t.Node]; !ok && workload.Holds(w, t) {
 				return
 			}

@@ -114,7 +114,7 @@ func weight(p ProjectCount) int {
 	return sum
 }
 
-func appendHoldings(all []Holding, w *core.Workload, tasks map[int]*core.Task) []Holding {
+func appendHoldings(all []Holding, w *core.Workload, tasks *workload.Tasks) []Holding {
 	for _, t := range workload.SortedTasks(tasks) {
 		if !workload.Holds(w, t) {
 			continue

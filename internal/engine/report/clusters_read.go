@@ -57,7 +57,7 @@ func Clusters() draft.Command[[]ClusterInfo] {
 				continue
 			}
 			there := map[string]bool{}
-			for _, t := range tasks {
+			for _, t := range tasks.Open() {
 				if t.State.Held() {
 					there[t.Backend] = true
 					of(t.Backend).Tasks++

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/core/schedule/forecast"
 	"github.com/musterhq/muster/internal/engine/draft"
 	"github.com/musterhq/muster/internal/engine/estimate"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // Holders is who holds which devices.
@@ -44,7 +45,7 @@ func WhoHolds() draft.Command[*Holders] {
 }
 
 // endsOf is when a workload that holds resources is expected to end.
-func endsOf(tx *draft.Tx, w *core.Workload, tasks map[int]*core.Task) forecast.Span {
+func endsOf(tx *draft.Tx, w *core.Workload, tasks *workload.Tasks) forecast.Span {
 	job, ok := tx.State.Job(w, tasks)
 	if !ok {
 		return forecast.Span{}

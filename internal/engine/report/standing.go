@@ -150,7 +150,7 @@ func (b *standingRows) firstPool(id core.ProjectID) string {
 }
 
 // count adds a workload to its project and to everything above it.
-func (b *standingRows) count(w *core.Workload, tasks map[int]*core.Task) {
+func (b *standingRows) count(w *core.Workload, tasks *workload.Tasks) {
 	waits := w.Phase.InQueue()
 	if !waits && !w.Phase.Held() {
 		return
@@ -199,7 +199,7 @@ func (b *standingRows) queue(id core.ProjectID) []*Standing {
 }
 
 // HeldBy is what the tasks of w hold, by pool, in the units of quotas.
-func HeldBy(tx *draft.Tx, w *core.Workload, tasks map[int]*core.Task) map[string]map[core.Resource]float64 {
+func HeldBy(tx *draft.Tx, w *core.Workload, tasks *workload.Tasks) map[string]map[core.Resource]float64 {
 	out := map[string]map[core.Resource]float64{}
 	for _, t := range workload.SortedTasks(tasks) {
 		if !workload.Holds(w, t) {

@@ -225,7 +225,7 @@ func read(tx *draft.Tx, fresh map[budget.Key]bool, projects []core.ProjectID) er
 			continue
 		}
 		lines := s.Lines[w.Project]
-		for _, t := range tasks {
+		for _, t := range tasks.Open() {
 			if t.Milli() == 0 || t.PlacedAt.IsZero() || !workload.Holds(w, t) {
 				continue
 			}

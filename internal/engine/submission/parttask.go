@@ -115,7 +115,7 @@ func cancel(tx *draft.Tx, d *draft.Draft, gone []int, within *time.Duration) err
 		g = *within
 	}
 	for _, i := range gone {
-		t := d.Tasks[i]
+		t := d.Tasks.At(i)
 		if t == nil {
 			continue
 		}

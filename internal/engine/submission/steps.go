@@ -30,7 +30,7 @@ func NoteStep(r StepReport) draft.Command[*core.Workload] {
 		if r.Task.Attempt != d.W.Attempt || d.W.Phase.End() {
 			return nil, &draft.Error{Code: draft.CodeIllegal, Message: fmt.Sprintf("attempt %d of %s is over", r.Task.Attempt, d.W.Name), Hint: "its tasks should end; what they say is not kept"}
 		}
-		t := d.Tasks[r.Task.Index]
+		t := d.Tasks.At(r.Task.Index)
 		if t == nil {
 			return nil, &draft.Error{Code: draft.CodeInvalid, Field: "task", Message: fmt.Sprintf("attempt %d of %s has no task %d", r.Task.Attempt, d.W.Name, r.Task.Index), Hint: "say the task's own index: MUSTER_TASK_INDEX"}
 		}

@@ -40,7 +40,7 @@ func PreemptTasks(r TasksRequest) draft.Command[*core.Workload] {
 		}
 		var going []*core.Task
 		for _, i := range indexes(r.Tasks) {
-			t := d.Tasks[i]
+			t := d.Tasks.At(i)
 			if t == nil || !t.State.Held() || t.Repeat || w.TaskCanceled(i) {
 				return nil, &draft.Error{Code: draft.CodeIllegal, Field: "tasks", Message: fmt.Sprintf("task %d of %s %s", i, w.Name, standing(d, i)), Hint: "muster describe " + w.Name + " shows its tasks"}
 			}
@@ -71,7 +71,7 @@ func RestartTasks(r TasksRequest) draft.Command[*core.Workload] {
 		}
 		again := indexes(r.Tasks)
 		for _, i := range again {
-			if t := d.Tasks[i]; t != nil && t.State.Held() || !over(d, i) {
+			if t := d.Tasks.At(i); t != nil && t.State.Held() || !over(d, i) {
 				return nil, &draft.Error{Code: draft.CodeIllegal, Field: "tasks", Message: fmt.Sprintf("task %d of %s %s", i, d.W.Name, standing(d, i)), Hint: "muster preempt " + d.W.Name + " --task runs tasks again that run"}
 			}
 		}
@@ -80,7 +80,7 @@ func RestartTasks(r TasksRequest) draft.Command[*core.Workload] {
 			d.W.Canceled = without(d.W.Canceled, again)
 			var ended []*core.Task
 			for _, i := range again {
-				if t := d.Tasks[i]; t != nil {
+				if t := d.Tasks.At(i); t != nil {
 					ended = append(ended, t)
 				}
 			}
@@ -211,7 +211,7 @@ const waits = "waits"
 
 // standing says what one task of an array does, as the end of a sentence.
 func standing(d *draft.Draft, i int) string {
-	t := d.Tasks[i]
+	t := d.Tasks.At(i)
 	switch {
 	case d.W.TaskCanceled(i):
 		return "was stopped"
@@ -227,7 +227,7 @@ func standing(d *draft.Draft, i int) string {
 
 // over reports whether a task of an array has nothing more before it.
 func over(d *draft.Draft, i int) bool {
-	t := d.Tasks[i]
+	t := d.Tasks.At(i)
 	if t != nil && !t.Again || d.W.TaskCanceled(i) {
 		return true
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Ranks are the tasks of a gang that are part of it at present, by rank.
-func Ranks(tasks map[int]*core.Task) []*core.Task {
+func Ranks(tasks *Tasks) []*core.Task {
 	var out []*core.Task
 	for _, t := range SortedTasks(tasks) {
 		if !t.Leaving {
@@ -19,8 +19,8 @@ func Ranks(tasks map[int]*core.Task) []*core.Task {
 
 // Resizing reports whether ranks are being ended to be started again in another
 // number.
-func Resizing(tasks map[int]*core.Task) bool {
-	for _, t := range tasks {
+func Resizing(tasks *Tasks) bool {
+	for _, t := range tasks.All() {
 		if !t.Leaving && !t.RestartAt.IsZero() {
 			return true
 		}
@@ -30,8 +30,8 @@ func Resizing(tasks map[int]*core.Task) bool {
 
 // SizeFinal reports whether the size of a gang is as it is for good: some rank
 // has ended by itself, and what the others do belongs to that size.
-func SizeFinal(tasks map[int]*core.Task) bool {
-	for _, t := range tasks {
+func SizeFinal(tasks *Tasks) bool {
+	for _, t := range tasks.All() {
 		if !t.Leaving && t.State.Ended() && t.RestartAt.IsZero() {
 			return true
 		}
@@ -40,7 +40,7 @@ func SizeFinal(tasks map[int]*core.Task) bool {
 }
 
 // MissingRanks is how many workers more an elastic gang may have.
-func MissingRanks(w *core.Workload, tasks map[int]*core.Task) int {
+func MissingRanks(w *core.Workload, tasks *Tasks) int {
 	if SizeFinal(tasks) {
 		return 0
 	}
@@ -52,12 +52,12 @@ const WaitingResize = "Resizing"
 
 // ResizeDue is when the ranks of an elastic gang are to be started again; zero:
 // none has ended yet.
-func ResizeDue(tasks map[int]*core.Task) time.Time {
+func ResizeDue(tasks *Tasks) time.Time {
 	var at time.Time
 	if EndingRanks(tasks) {
 		return at
 	}
-	for _, t := range tasks {
+	for _, t := range tasks.All() {
 		if !t.Leaving && t.Waiting == WaitingResize && t.RestartAt.After(at) {
 			at = t.RestartAt
 		}
@@ -66,8 +66,8 @@ func ResizeDue(tasks map[int]*core.Task) time.Time {
 }
 
 // EndingRanks reports whether some rank that is to be restarted has not ended.
-func EndingRanks(tasks map[int]*core.Task) bool {
-	for _, t := range tasks {
+func EndingRanks(tasks *Tasks) bool {
+	for _, t := range tasks.All() {
 		if !t.Leaving && !t.RestartAt.IsZero() && t.State.Held() {
 			return true
 		}

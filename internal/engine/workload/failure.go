@@ -64,10 +64,10 @@ func TakenAway(t *core.Task) bool { return FailureOf(t).Class == lifecycle.Failu
 
 // Refusals is how often in a row tasks were placed that then did not start for
 // the backend's sake. Those that are placed together count once.
-func Refusals(tasks map[int]*core.Task) int {
+func Refusals(tasks *Tasks) int {
 	last := LastStart(tasks)
 	rounds := map[time.Time]bool{}
-	for _, t := range tasks {
+	for _, t := range tasks.All() {
 		if TakenAway(t) && t.StartedAt.IsZero() && t.PlacedAt.After(last) {
 			rounds[t.PlacedAt] = true
 		}
@@ -76,9 +76,9 @@ func Refusals(tasks map[int]*core.Task) int {
 }
 
 // LastStart is when the one that started last did; zero: none has.
-func LastStart(tasks map[int]*core.Task) time.Time {
+func LastStart(tasks *Tasks) time.Time {
 	var last time.Time
-	for _, t := range tasks {
+	for _, t := range tasks.All() {
 		if t.StartedAt.After(last) {
 			last = t.StartedAt
 		}
@@ -87,7 +87,7 @@ func LastStart(tasks map[int]*core.Task) time.Time {
 }
 
 // Refused is the last task that the backend refused or took away; nil: none.
-func Refused(tasks map[int]*core.Task) *core.Task {
+func Refused(tasks *Tasks) *core.Task {
 	var last *core.Task
 	for _, t := range SortedTasks(tasks) {
 		if t.State.Ended() && TakenAway(t) && (last == nil || !t.EndedAt.Before(last.EndedAt)) {

@@ -36,7 +36,7 @@ func KeptBack(w *core.Workload, index int) bool { return w.TaskHeld(index) || Wa
 
 // AreKeptBack is how many tasks of the present attempt may not start, of those that
 // are not placed.
-func AreKeptBack(w *core.Workload, tasks map[int]*core.Task) int {
+func AreKeptBack(w *core.Workload, tasks *Tasks) int {
 	if !Picks(w) {
 		return 0
 	}
@@ -47,7 +47,7 @@ func AreKeptBack(w *core.Workload, tasks map[int]*core.Task) int {
 		if todo != nil {
 			index = todo[i]
 		}
-		if t := tasks[index]; t == nil || t.Again {
+		if t := tasks.At(index); t == nil || t.Again {
 			n += core.Bit(KeptBack(w, index))
 		}
 	}
@@ -55,20 +55,17 @@ func AreKeptBack(w *core.Workload, tasks map[int]*core.Task) int {
 }
 
 // HeldBack reports whether tasks of w are kept back, and nothing else of it waits.
-func HeldBack(w *core.Workload, tasks map[int]*core.Task) bool {
+func HeldBack(w *core.Workload, tasks *Tasks) bool {
 	if !Picks(w) || w.Phase != lifecycle.Queued && w.Phase != lifecycle.Running {
 		return false
 	}
-	unplaced := Total(w)
-	for i, t := range tasks {
-		unplaced -= core.Bit(!t.Again && !w.TaskCanceled(i))
-	}
-	return unplaced > 0 && unplaced == AreKeptBack(w, tasks)
+	left := unplaced(w, tasks)
+	return left > 0 && left == AreKeptBack(w, tasks)
 }
 
 // FellowsLeft are the indexes of tasks of w, of those in left, whose fellow in x has
 // not succeeded. The tasks are those of x's present attempt.
-func FellowsLeft(w, x *core.Workload, tasks map[int]*core.Task, left []core.IndexRange) []core.IndexRange {
+func FellowsLeft(w, x *core.Workload, tasks *Tasks, left []core.IndexRange) []core.IndexRange {
 	open := map[int]bool{} // indexes of x that have not succeeded
 	if x.Phase != lifecycle.Completed {
 		for _, i := range Unfinished(x, tasks) {

@@ -15,9 +15,9 @@ func UpToDate(w *core.Workload, t *core.Task) bool { return t.Generation == w.Ge
 
 // replicasMissing is how many replicas may be placed now: up to what is wanted
 // and, during an update, maxSurge more.
-func replicasMissing(w *core.Workload, tasks map[int]*core.Task) int {
+func replicasMissing(w *core.Workload, tasks *Tasks) int {
 	all, fresh := 0, 0
-	for _, t := range tasks {
+	for _, t := range tasks.All() {
 		if Wanted(t) {
 			all++
 			if UpToDate(w, t) {

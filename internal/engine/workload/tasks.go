@@ -10,20 +10,19 @@ import (
 )
 
 // SortedTasks returns the tasks by index.
-func SortedTasks(m map[int]*core.Task) []*core.Task {
-	all := make([]*core.Task, 0, len(m))
-	for _, t := range m {
+func SortedTasks(m *Tasks) []*core.Task {
+	all := make([]*core.Task, 0, m.Len())
+	for _, t := range m.All() {
 		all = append(all, t)
 	}
 	slices.SortFunc(all, func(a, b *core.Task) int { return cmp.Compare(a.ID.Index, b.ID.Index) })
 	return all
 }
 
-// SortedIf returns the tasks of which keep holds, by index: of a large array they are
-// few, and to sort all of them at each of its changes would cost its square.
-func SortedIf(m map[int]*core.Task, keep func(*core.Task) bool) []*core.Task {
+// OpenIf returns the tasks of which keep holds, by index, of those that are not finished.
+func OpenIf(m *Tasks, keep func(*core.Task) bool) []*core.Task {
 	var some []*core.Task
-	for _, t := range m {
+	for _, t := range m.Open() {
 		if keep(t) {
 			some = append(some, t)
 		}
@@ -34,9 +33,9 @@ func SortedIf(m map[int]*core.Task, keep func(*core.Task) bool) []*core.Task {
 
 // Minimum is how many members of an external workload run together or not at
 // all, of those that have not ended well; at least 1.
-func Minimum(w *core.Workload, tasks map[int]*core.Task) int {
+func Minimum(w *core.Workload, tasks *Tasks) int {
 	n := w.Spec.MinWorkers
-	for _, t := range tasks {
+	for _, t := range tasks.All() {
 		n -= core.Bit(t.State == core.TaskSucceeded)
 	}
 	return max(n, 1)
@@ -51,9 +50,9 @@ func Earliest(a, b time.Time) time.Time {
 }
 
 // WithDevices is how many running tasks hold devices.
-func WithDevices(tasks map[int]*core.Task) int {
+func WithDevices(tasks *Tasks) int {
 	n := 0
-	for _, t := range tasks {
+	for _, t := range tasks.Open() {
 		if len(t.Devices) > 0 && t.State == core.TaskRunning {
 			n++
 		}
@@ -63,7 +62,15 @@ func WithDevices(tasks map[int]*core.Task) int {
 
 // Latest are the tasks of an attempt by index, each by its last run, without
 // those that are history.
-func Latest(tasks []core.Task, attempt int) map[int]*core.Task {
+func Latest(tasks []core.Task, attempt int) *Tasks {
+	s := TasksOf()
+	for _, t := range latest(tasks, attempt) {
+		s.Set(t)
+	}
+	return s
+}
+
+func latest(tasks []core.Task, attempt int) map[int]*core.Task {
 	m := make(map[int]*core.Task, len(tasks))
 	for i := range tasks {
 		t := &tasks[i]
@@ -75,9 +82,9 @@ func Latest(tasks []core.Task, attempt int) map[int]*core.Task {
 }
 
 // WaitAgain is how many tasks had to leave and wait to be run again.
-func WaitAgain(tasks map[int]*core.Task) int {
+func WaitAgain(tasks *Tasks) int {
 	n := 0
-	for _, t := range tasks {
+	for _, t := range tasks.Open() {
 		n += core.Bit(t.Again)
 	}
 	return n
@@ -85,8 +92,8 @@ func WaitAgain(tasks map[int]*core.Task) int {
 
 // HoldsElsewhere reports whether some task that holds its place is elsewhere than on a
 // node.
-func HoldsElsewhere(tasks map[int]*core.Task, on core.NodeID) bool {
-	for _, t := range tasks {
+func HoldsElsewhere(tasks *Tasks, on core.NodeID) bool {
+	for _, t := range tasks.Open() {
 		if t.Node != on && t.State.Held() && !t.Leaving {
 			return true
 		}
@@ -135,9 +142,10 @@ func LoopsAt(t *core.Task) time.Time {
 }
 
 // Counts are the tasks of the present attempt by state.
-func Counts(w *core.Workload, tasks map[int]*core.Task) core.TaskCounts {
-	var c core.TaskCounts
-	for i, t := range tasks {
+func Counts(w *core.Workload, tasks *Tasks) core.TaskCounts {
+	sum := tasks.Sum(w)
+	c := core.TaskCounts{Succeeded: sum.Succeeded, Failed: sum.Failed}
+	for i, t := range tasks.Open() {
 		if t.Again || t.State.Ended() && w.TaskCanceled(i) {
 			continue // it waits, or never counts
 		}

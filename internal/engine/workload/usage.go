@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,11 +16,11 @@ import (
 
 // HoldsAny reports whether any task of w has a place: from its placement until
 // it has ended.
-func HoldsAny(w *core.Workload, tasks map[int]*core.Task) bool {
+func HoldsAny(w *core.Workload, tasks *Tasks) bool {
 	if !w.Phase.Held() {
 		return false
 	}
-	for _, t := range tasks {
+	for _, t := range tasks.Open() {
 		if Holds(w, t) {
 			return true
 		}
@@ -106,7 +108,9 @@ func Need(w *core.Workload, index int) schedule.Need {
 
 // Charged is the GPU time of tasks of the present attempt until now, each by its
 // last run, in device-seconds.
-func Charged(w *core.Workload, tasks map[int]*core.Task, now time.Time) float64 {
+func Charged(tasks *Tasks, now time.Time) float64 { return charges(tasks.All(), now) }
+
+func charges(tasks iter.Seq2[int, *core.Task], now time.Time) float64 {
 	// Whole numbers, whose sum is the same in whatever order a map is read.
 	var seconds, rest int64 // thousandths of a device for seconds, and for microseconds
 	for _, t := range tasks {
@@ -143,16 +147,16 @@ func GPUSeconds(w *core.Workload, tasks []core.Task, now time.Time) float64 {
 	if !w.Phase.Held() {
 		return w.GPUSeconds
 	}
-	return w.GPUSeconds + Charged(w, Latest(tasks, w.Attempt), now)
+	return w.GPUSeconds + charges(maps.All(latest(tasks, w.Attempt)), now)
 }
 
 // DevicesHeld is how many thousandths of devices w holds at present.
-func DevicesHeld(w *core.Workload, tasks map[int]*core.Task) int64 {
+func DevicesHeld(w *core.Workload, tasks *Tasks) int64 {
 	if w.Phase == lifecycle.None {
 		return 0
 	}
 	var sum int64
-	for _, t := range tasks {
+	for _, t := range tasks.Open() {
 		if Holds(w, t) {
 			sum += MilliOf(w, t)
 		}

@@ -13,7 +13,7 @@ func View(w *core.Workload, tasks []core.Task, steps []core.Transition) lifecycl
 		v.Conditions = append(v.Conditions, c.Type)
 		v.BackendUnreachable = v.BackendUnreachable || c.Type == lifecycle.Unreachable && c.Cause == lifecycle.BackendSilent
 	}
-	now := Latest(tasks, w.Attempt)
+	now := latest(tasks, w.Attempt)
 	for i := range tasks {
 		if t := &tasks[i]; now[t.ID.Index] == t && !t.Again {
 			v.Tasks = append(v.Tasks, lifecycle.TaskView{

@@ -85,7 +85,7 @@ func (w *World) someTasks(ref draft.Ref) act {
 		}
 		tasks := workload.Latest(e.Tasks, e.Workload.Attempt)
 		for i := range e.Workload.Spec.Size() {
-			if d.fits(tasks[i]) {
+			if d.fits(tasks.At(i)) {
 				all = append(all, submission.TasksRequest{Ref: draft.Ref{ID: e.Workload.ID}, Actor: r.Actor, Tasks: []int{i}})
 			}
 		}
