@@ -38,6 +38,9 @@ func Source(c *Call, file string) (*spec.Document, []byte, source.Format, error)
 
 // One is the only workload of what was read.
 func One(file string, res *source.Result) (*spec.Document, error) {
+	if len(res.Documents) == 0 {
+		return nil, cli.Wrong(file+" holds nothing that runs", "muster import "+file+" --explain says what it holds")
+	}
 	if len(res.Documents) != 1 {
 		return nil, cli.Wrong(fmt.Sprintf("%s holds %d workloads", file, len(res.Documents)), "muster run -f "+file+" takes them all")
 	}

@@ -102,10 +102,11 @@ func TestBadInputIsRefusedWithItsLine(t *testing.T) {
 		"runai array":             {"A=(1 2)\nrunai submit a -i $A\n", "$A is an array", 2},
 		"runai in a loop":         {"#!/bin/sh\nfor i in 1 2; do\n  runai submit a-$i -i b\ndone\n", "stands in a loop", 3},
 		"runai placeholder":       {"# c\nrunai submit a -i b -p <your_project>\n", "is a placeholder", 2},
+		"runai placeholder below": {"runai submit a \\\n  -i reg/<ORG NAME>/b\n", "is a placeholder", 2},
 		"runai open quote":        {"runai submit a -i b -e \"A=1\n", "no shell reads this", 1},
 		"sky field":               {"run: x\nnum_node: 2\n", "is not known", 2},
 		"sky no command":          {"setup: x\nnum_nodes: 2\n", "is missing, and a workspace has one task", 1},
-		"dstack type":             {"type: fleet\n", "is not work", 1},
+		"dstack type":             {"type: fleets\n", "is not a type", 1},
 		"dstack field":            {"type: task\ncommands: [x]\nnode: 2\n", "is not known", 3},
 		"dstack gpu":              {"type: task\ncommands: [x]\nresources:\n  gpu: tpu:8:-1\n", "is not a number of GPUs", 4},
 		"dstack groups":           {"type: task\ncommands: [x]\ngroups: [{name: a}]\n", "several groups", 3},
@@ -214,7 +215,7 @@ func TestLossIsSaid(t *testing.T) {
 		strings.Replace(pod, "NAME", "a", 1) + "    somethingNew: 1\n":        "spec.containers[0].somethingNew",
 		"name: a\nimage: b\ncommand: c\ncompute: {gpus: 1}\nnew_thing: 1\n":   "new_thing",
 		"runai submit a -i b --host-network\n":                                "--host-network",
-		"run: x\nfile_mounts: {/b: 's3://b'}\n":                               "file_mounts./b",
+		"run: x\nfile_mounts: {/b: ./other}\n":                                "file_mounts./b",
 		"type: task\ncommands: [x]\nschedule: {cron: '0 1 * * *'}\n":          "schedule",
 	} {
 		lossy := imported(t, []byte(in)).Lossy()

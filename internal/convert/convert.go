@@ -75,7 +75,7 @@ func documents(r *source.Reader, trees []codec.Tree) {
 	case source.Kubernetes:
 		kubernetes.Read(r, trees)
 	case source.SkyPilot:
-		skypilot.Read(r, trees)
+		skypilot.Read(r, trees, skypilot.Place{})
 	case source.Mcli:
 		if o := r.Single(trees); o != nil {
 			r.Add(mcli.Read(r, o))

@@ -133,6 +133,9 @@ func detectTree(t *codec.Tree) (source.Format, error) {
 		if f == "" {
 			f = inner(name, &t.Items[i])
 		}
+		if name == "setup" && source.Entry(t, "type") != nil { // dstack had it, too
+			f = source.Dstack
+		}
 		switch {
 		case f == "" || f == format:
 		case format == "":

@@ -3,6 +3,7 @@ package document
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/convert"
 	"github.com/musterhq/muster/internal/convert/runai"
+	"github.com/musterhq/muster/internal/convert/skypilot"
 	"github.com/musterhq/muster/internal/convert/slurm"
 	foreign "github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -55,13 +57,21 @@ func imported(s *session.Session, format foreign.Format, data []byte) (*foreign.
 }
 
 // Imported is what was made of a file of another system, whatever the time. Scripts of
-// the shell that submit have the variables of this one.
+// the shell that submit have the variables of this one, and paths of SkyPilot's tasks
+// begin where this program was started.
 func Imported(s *session.Session, format foreign.Format, data []byte) (*foreign.Result, error) {
 	if format == foreign.Runai {
 		return runai.Script(data, func(name string) (string, bool) {
 			text := s.Env(name)
 			return text, text != ""
 		})
+	}
+	if format == foreign.SkyPilot {
+		dir, err := os.Getwd()
+		if err != nil {
+			dir = "" // what is relative is then not known
+		}
+		return skypilot.Import(data, skypilot.Place{Home: s.Env("HOME"), Dir: dir})
 	}
 	return convert.ImportAs(format, data)
 }
@@ -96,6 +106,9 @@ func Once(all []Piece) error {
 
 // Only is the document of a file that is to hold one.
 func Only(all []Piece) (Piece, error) {
+	if len(all) == 0 {
+		return Piece{}, session.UsageError("the file holds nothing that runs", "muster import FILE --explain says what it holds")
+	}
 	if len(all) != 1 {
 		return Piece{}, session.UsageError(fmt.Sprintf("%s holds %d workloads", all[0].Src.File, len(all)), "put the one that is meant into a file of its own; muster run -f takes them all")
 	}

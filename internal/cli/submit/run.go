@@ -132,6 +132,10 @@ func run(ctx context.Context, s *session.Session, o *runOptions, argv []string) 
 	if err != nil {
 		return err
 	}
+	if len(all) == 0 {
+		s.Say("%s holds nothing that runs; muster import %s --explain says why", o.document.File, o.document.File)
+		return nil
+	}
 	if o.like == "" {
 		document.SayAssets(s, all[0].Doc)
 	}

@@ -32,7 +32,9 @@ func tasks(c *compat.Call, words []string, setup bool) ([]*spec.Document, error)
 		}
 	}
 	r := &source.Reader{Format: source.SkyPilot}
-	skypilot.Read(r, trees)
+	home, _ := os.UserHomeDir() // empty: what begins with ~ is not known
+	dir, _ := os.Getwd()
+	skypilot.Read(r, trees, skypilot.Place{Home: home, Dir: dir})
 	res, err := r.Result()
 	if err != nil {
 		return nil, compat.Refused(file, err)

@@ -39,7 +39,7 @@ func Read(r *source.Reader, o *source.Map) *spec.Document {
 	case "service":
 		d.doc.Kind = lifecycle.Inference
 	case "fleet", "volume", "gateway":
-		kind.Refuse("a "+kind.Tree.Text+" is not work", "machines are nodes of the server; import tasks, dev-environments and services")
+		r.Beside(source.Note{Line: o.Tree.Line, Last: source.LastLine(o.Tree), Field: "type", Value: kind.Tree.Text, Fate: source.Ignored, Reason: notWork[kind.Tree.Text]})
 		return nil
 	default:
 		if kind == nil {
@@ -61,6 +61,13 @@ func Read(r *source.Reader, o *source.Map) *spec.Document {
 	d.ends()
 	o.Finish(ignored, dropped, true)
 	return d.doc
+}
+
+// notWork is why what dstack has beside runs needs nothing here.
+var notWork = map[string]string{
+	"fleet":   "machines are the nodes of the server, and are there: muster node list shows them",
+	"volume":  "runs that name it see the data volume of that name: muster datavolume create makes it, once",
+	"gateway": "replicas are reached through the server",
 }
 
 var ignored = source.Reasons{
@@ -222,6 +229,11 @@ func (d *run) volume(i int, item *source.Value) {
 			return
 		}
 		origin := o.Consume("name")
+		if origin != nil && !origin.Tree.Scalar() {
+			if names := origin.List(); len(names) > 0 {
+				origin = names[0]
+			}
+		}
 		if origin == nil {
 			origin = o.Consume("instance_path")
 		}
@@ -233,13 +245,25 @@ func (d *run) volume(i int, item *source.Value) {
 	case !ok:
 		item.Refuse(fmt.Sprintf("%q is not a volume", source.Shorten(text)), "write it like /data:/data")
 	case !strings.HasPrefix(from, "/"):
-		item.Dropped("volumes of a cloud are not known; mount it on the nodes and write volumes")
+		d.dataVolume(item, from, at)
 	case d.doc.Image == "" && !d.o.Has("image") && from != at:
 		item.Dropped("a process of the machine sees its own files; write an image, or use the path itself")
 	default:
 		d.doc.Volumes = append(d.doc.Volumes, spec.Volume{HostPath: from, Path: at})
 		item.Translated(fmt.Sprintf("volumes[%d]", len(d.doc.Volumes)-1), "")
 	}
+}
+
+// dataVolume has tasks see a volume of dstack's, which is a data volume of that name. Of
+// several names, which are one volume in several places, the first is taken.
+func (d *run) dataVolume(item *source.Value, called, at string) {
+	name := source.NameFrom(called, spec.MaxName)
+	if name == "" || strings.Contains(called, "${{") {
+		item.Dropped("which volume it is cannot be told; write data, with the name of a data volume")
+		return
+	}
+	d.doc.Data = append(d.doc.Data, spec.DataUse{Name: name, Path: at})
+	item.Translated(fmt.Sprintf("data[%d]", len(d.doc.Data)-1), "a data volume of that name: muster datavolume create "+name+" makes it, once")
 }
 
 func (d *run) port(item *source.Value) {
@@ -332,9 +356,11 @@ func (d *run) size() {
 // commands reads what runs. As dstack does, one failing ends all.
 func (d *run) commands() {
 	var first []string
-	if v := d.o.Consume("init"); v != nil {
-		first = v.Texts()
-		v.Translated("command", "")
+	for _, name := range []string{"build", "setup", "init"} { // the first two are of versions before 0.19
+		if v := d.o.Consume(name); v != nil {
+			first = append(first, v.Texts()...)
+			v.Translated("command", "it comes first")
+		}
 	}
 	v := d.o.Consume("commands")
 	lines := append(first, v.Texts()...)
@@ -425,6 +451,10 @@ func (d *run) service() {
 }
 
 func (d *run) replicas(v *source.Value, scaling *source.Map) {
+	if !v.Tree.Scalar() {
+		v.Refuse("several groups of replicas are not taken", "write a file for each group, with its own commands")
+		return
+	}
 	least, most, ranged := strings.Cut(v.Text(), "..")
 	n, err := strconv.Atoi(least)
 	m := n

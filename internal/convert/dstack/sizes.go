@@ -132,6 +132,8 @@ func (d *run) amount(v *source.Value, to string, unit func(string) (spec.Quantit
 	switch {
 	case !ok:
 		v.Refuse(fmt.Sprintf("%q is not an amount", source.Shorten(text)), "write it like 16, 16.. or 8..16")
+	case q == 0:
+		v.Ignored("it may be nothing")
 	case bounded:
 		v.Translated(to, "the smaller number is asked for")
 	default:
@@ -179,7 +181,7 @@ func (d *run) resources(v *source.Value) {
 
 func plainNumber(text string) (spec.Quantity, bool) {
 	n, err := strconv.Atoi(text)
-	return spec.Quantity(n) * 1000, err == nil && n > 0 && n <= 1_000_000
+	return spec.Quantity(n) * 1000, err == nil && n >= 0 && n <= 1_000_000
 }
 
 // gpu reads [VENDOR:]NAMES[:MEMORY][:COUNT] in any order of its parts, a

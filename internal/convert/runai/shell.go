@@ -78,11 +78,14 @@ var prompts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[A-Za-z][\w .-]*>`) })
 
 func placeholderLine(text string) int {
+	goesOn := false // a command of runai does, from the line before
 	for i, line := range strings.Split(text, "\n") {
 		trimmed := strings.TrimSpace(line)
-		if !strings.HasPrefix(trimmed, "#") && strings.HasPrefix(trimmed, "runai ") && placeholder().MatchString(line) {
+		ours := goesOn || strings.HasPrefix(trimmed, "runai ")
+		if ours && placeholder().MatchString(line) {
 			return i + 1
 		}
+		goesOn = ours && strings.HasSuffix(trimmed, "\\")
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
 package skypilot
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/convert/source"
@@ -119,11 +120,49 @@ func (t *task) choices(v *source.Value) {
 		v.Ignored("the scheduler chooses where it runs")
 		return
 	}
-	if first := v.List()[0].Map(); t.doc.Resources.GPU == (spec.GPU{}) {
+	none := t.doc.Resources.GPU == (spec.GPU{})
+	if first := v.List()[0].Map(); none {
 		t.accelerators(first.Consume("accelerators"))
 		t.instance(first.Consume("instance_type"))
 	}
+	if t.anyOf(v.List(), none) {
+		v.Translated("resources.gpu", "any of them, wherever there is room first")
+		return
+	}
 	v.Approximated("resources.gpu", "it is one of several ways to have it; the GPUs of the first are asked for")
+}
+
+// anyOf asks for any of several GPUs, where that is all in which the choices differ and
+// they have the same number of them; else false. With first none asked before the
+// choices for some.
+func (t *task) anyOf(choices []*source.Value, none bool) bool {
+	own := t.doc.Resources.GPU
+	if own.Kind() != spec.WholeGPU {
+		return false
+	}
+	all := own
+	for i, item := range choices {
+		if i == 0 && none {
+			continue // it is what is asked for
+		}
+		one := &task{Reader: &source.Reader{Format: t.Format}, doc: &spec.Document{}, from: t.from}
+		o := (&source.Value{Reader: one.Reader, Tree: item.Tree, Path: item.Path, Line: item.Line}).Map()
+		one.accelerators(o.Consume("accelerators"))
+		one.instance(o.Consume("instance_type"))
+		o.Consume("use_spot")
+		o.Finish(ignored, nil, true)
+		g := one.doc.Resources.GPU
+		if len(one.Errors) > 0 || slices.ContainsFunc(one.Notes, func(n source.Note) bool { return n.Lossy }) || g.Kind() != spec.WholeGPU || g.Count != own.Count {
+			return false
+		}
+		for kind := range strings.SplitSeq(g.Type, "|") {
+			if !slices.Contains(strings.Split(all.Type, "|"), kind) {
+				all.Type += "|" + kind
+			}
+		}
+	}
+	t.doc.Resources.GPU = all
+	return true
 }
 
 // valueless is a variable whose value whoever submits has: a secret of theirs.

@@ -4,10 +4,11 @@ package skypilot
 
 import (
 	"fmt"
-	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/musterhq/muster/internal/convert/source"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -25,12 +26,12 @@ const setupPrelude = prelude + `export SKYPILOT_SETUP_NODE_RANK="$SKYPILOT_NODE_
 export SKYPILOT_SETUP_NUM_GPUS_PER_NODE="$SKYPILOT_NUM_GPUS_PER_NODE"
 `
 
-// Read reads a task, or a pipeline of several.
-func Read(r *source.Reader, trees []codec.Tree) {
+// Read reads a task, or a pipeline of several, that comes from a place.
+func Read(r *source.Reader, trees []codec.Tree, from Place) {
 	pipeline, parallel, trees := pipeline(r, trees)
 	for i := range trees {
 		if o := r.Map(&trees[i], ""); o != nil {
-			r.Add(sky(r, o))
+			r.Add(sky(r, o, from))
 		}
 	}
 	chain(r, pipeline, parallel)
@@ -92,11 +93,12 @@ type task struct {
 	*source.Reader
 	doc   *spec.Document
 	nodes int
+	from  Place
 }
 
 // sky reads a task of SkyPilot.
-func sky(r *source.Reader, o *source.Map) *spec.Document {
-	t := &task{Reader: r, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1}
+func sky(r *source.Reader, o *source.Map, from Place) *spec.Document {
+	t := &task{Reader: r, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1, from: from}
 	doc := t.doc
 	if v := o.Consume("name"); v != nil {
 		if doc.NamePrefix = source.NameFrom(v.Text(), 45); doc.NamePrefix == "" {
@@ -123,6 +125,7 @@ func sky(r *source.Reader, o *source.Map) *spec.Document {
 	for i, at := range names {
 		t.fileMount(at, values[i])
 	}
+	t.volumes(o.Consume("volumes"))
 	if v := o.Consume("setup"); v != nil && strings.TrimSpace(v.Text()) != "" {
 		script := v.Text()
 		if strings.Contains(script, "SKYPILOT_") {
@@ -146,7 +149,7 @@ func sky(r *source.Reader, o *source.Map) *spec.Document {
 		}
 	}
 	o.Finish(source.Reasons{"config": "the server's own counts", "experimental": "the server's own counts"},
-		source.Reasons{"volumes": "write volumes with claim", "storage_mounts": "mount it on the nodes and write volumes", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
+		source.Reasons{"storage_mounts": "mount it on the nodes and write volumes", "pool": "pools of the server are named in resources", "inputs": "", "outputs": "", "event_callback": "write notifications"}, true)
 	return doc
 }
 
@@ -187,61 +190,6 @@ func (t *task) variables(v *source.Value, field string) {
 			item.Kept("env." + name)
 		}
 	}
-}
-
-func (t *task) workdir(v *source.Value) {
-	switch {
-	case v == nil:
-	case v.Tree.Kind == codec.TreeMap:
-		o := v.Map()
-		g := &spec.Git{Repo: o.Consume("url").Text(), Path: "."}
-		if ref := o.Consume("ref").Text(); source.IsCommit(ref) {
-			g.Commit = ref
-		} else {
-			g.Branch = ref
-		}
-		t.doc.Integrations = append(t.doc.Integrations, spec.Integration{Git: g})
-		v.Translated("integrations[0]", "")
-		o.Finish(nil, nil, true)
-	case t.doc.Image != "" && strings.HasPrefix(v.Text(), "/"):
-		t.doc.Volumes = append(t.doc.Volumes, spec.Volume{Path: workdirPath, HostPath: v.Text()})
-		t.doc.Workdir = workdirPath
-		v.Translated("volumes", "it is not copied: tasks work in the directory itself")
-	case t.doc.Image != "":
-		v.Dropped("a container sees what its volumes say, and where the path begins is not known: sky launch knows it; write it in full, or build the code into the image")
-	case v.Text() == "~" || strings.HasPrefix(v.Text(), "~/"):
-		t.doc.Workdir = v.Text()
-		v.Translated("workdir", "it is below the home directory of who submits it, and not copied: tasks work in the directory itself")
-	default:
-		t.doc.Workdir = v.Text()
-		v.Translated("workdir", "it is not copied: tasks work in the directory itself")
-	}
-}
-
-// workdirPath is where SkyPilot has the working directory: ~/sky_workdir, which in
-// the image of a container is below the home of its root user.
-var workdirPath = path.Join(imageHome, "sky_workdir")
-
-// imageHome is the home directory of root in an image.
-const imageHome = "/root"
-
-// fileMount reads a path of the machine that a task sees.
-func (t *task) fileMount(at string, v *source.Value) {
-	source := v.Tree.Text
-	if v.Tree.Kind == codec.TreeMap || strings.Contains(source, "://") {
-		v.Dropped("buckets are not mounted; mount it on the nodes and write volumes, or fetch it in setup")
-		return
-	}
-	if !strings.HasPrefix(source, "/") || !strings.HasPrefix(at, "/") {
-		v.Dropped("paths are not copied, and only absolute ones can be mounted")
-		return
-	}
-	if t.doc.Image == "" && source != at {
-		v.Dropped("a process of the machine sees its own files; write an image, or use the path itself")
-		return
-	}
-	t.doc.Volumes = append(t.doc.Volumes, spec.Volume{Path: at, HostPath: source})
-	v.Approximated(fmt.Sprintf("volumes[%d]", len(t.doc.Volumes)-1), "it is the directory of the node, not a copy of the submitter's")
 }
 
 var ignored = source.Reasons{
@@ -293,7 +241,7 @@ func (t *task) resources(v *source.Value) {
 		i.Dropped("they are images of machines")
 	} else if i != nil {
 		image, docker := strings.CutPrefix(i.Text(), "docker:")
-		if docker || pods {
+		if docker || pods || anImage().MatchString(image) {
 			t.doc.Image = image
 			i.Translated("image", "")
 		} else {
@@ -312,14 +260,21 @@ func (t *task) resources(v *source.Value) {
 		values[i].Kept("labels." + name)
 	}
 	t.recovery(o.Consume("job_recovery"))
+	t.recovery(o.Consume("spot_recovery")) // as it was called before
 	if p := o.Consume("priority"); p != nil {
 		p.Dropped("numbers of SkyPilot mean nothing here; write priority")
 	}
 	for _, name := range []string{"any_of", "ordered", "candidates"} {
 		t.choices(o.Consume(name))
 	}
-	o.Finish(ignored, source.Reasons{"spot_recovery": "write job_recovery", "volumes": "write volumes"}, true)
+	o.Finish(ignored, source.Reasons{"volumes": "write volumes"}, true)
 }
+
+// anImage is how images of containers are named in registries, which no image of
+// machines is: with a path and a version.
+var anImage = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(:\d+)?(/[a-z0-9][a-z0-9._-]*)+:[\w.-]+$`)
+})
 
 const mostPorts = 100
 

@@ -23,6 +23,14 @@ type Reader struct {
 	Notes     []Note
 	Errors    codec.Errors
 	Partial   bool // of a workload: what is missing comes from elsewhere
+	beside    bool // there is something that is no work
+}
+
+// Beside notes what is no work, and needs nothing to be done: a source that holds nothing
+// else is right, and has no documents.
+func (r *Reader) Beside(n Note) {
+	r.Note(n)
+	r.beside = true
 }
 
 // Add adds a document to the result; nil adds none.
@@ -76,7 +84,7 @@ func (r *Reader) Result() (*Result, error) {
 			}
 		}
 	}
-	if len(r.Errors) == 0 && len(r.Documents) == 0 {
+	if len(r.Errors) == 0 && len(r.Documents) == 0 && !r.beside {
 		r.Refuse(1, "", "", "there is no workload in it", "")
 	}
 	if len(r.Errors) > 0 {
