@@ -10,7 +10,6 @@
 package convert
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/musterhq/muster/internal/convert/dstack"
@@ -54,13 +53,7 @@ func ImportAs(format source.Format, data []byte) (*source.Result, error) {
 	case source.Runai:
 		runai.Read(r, string(data))
 	case source.Kubernetes, source.Mcli, source.SkyPilot, source.Dstack:
-		trees, err := codec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
-		switch {
-		case err != nil:
-			r.Fail(err)
-		case len(trees) == 0:
-			r.Refuse(1, "", "", "the file is empty", "import a file that holds something")
-		default:
+		if trees, ok := r.Trees(data); ok {
 			documents(r, trees)
 		}
 	default:
@@ -75,14 +68,14 @@ func documents(r *source.Reader, trees []codec.Tree) {
 	case source.Kubernetes:
 		kubernetes.Read(r, trees)
 	case source.SkyPilot:
-		skypilot.Read(r, trees, skypilot.Place{})
+		skypilot.Read(r, trees, source.Place{})
 	case source.Mcli:
 		if o := r.Single(trees); o != nil {
 			r.Add(mcli.Read(r, o))
 		}
 	default:
 		if o := r.Single(trees); o != nil {
-			r.Add(dstack.Read(r, o))
+			r.Add(dstack.Read(r, o, source.Place{}))
 		}
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/dstack"
 	"github.com/musterhq/muster/internal/convert/skypilot"
+	"github.com/musterhq/muster/internal/convert/source"
 )
 
 // TestPathsOfWhoSubmits: files of SkyPilot's tasks are those of the machine that they are
 // submitted from, as far as tasks can see them.
 func TestPathsOfWhoSubmits(t *testing.T) {
-	from := skypilot.Place{Home: "/home/ada", Dir: "/home/ada/code"}
+	from := source.Place{Home: "/home/ada", Dir: "/home/ada/code"}
 	const image = "run: x\nresources: {image_id: 'docker:a/b:1'}\n"
 	for text, want := range map[string]string{
 		image + "file_mounts: {~/.netrc: ~/.netrc}\n":            "/root/.netrc=/home/ada/.netrc",
@@ -46,6 +48,29 @@ func TestPathsOfWhoSubmits(t *testing.T) {
 		}
 	}
 	if r := imported(t, []byte(image+"file_mounts: {~/.netrc: ~/.netrc}\n")); len(r.Lossy()) != 1 {
+		t.Errorf("from nowhere: %q", lost(r))
+	}
+}
+
+// TestReposOfWhoSubmits: a local repository of dstack is the directory itself.
+func TestReposOfWhoSubmits(t *testing.T) {
+	for repos, want := range map[string]string{
+		"[.]":                            "/workflow=/home/ada/code /workflow",
+		"['.:/work']":                    "/work=/home/ada/code /work",
+		"['..:~/up']":                    "/root/up=/home/ada /root/up",
+		"[{local_path: ~/x, path: sub}]": "/workflow/sub=/home/ada/x /workflow/sub",
+	} {
+		r, err := dstack.Import([]byte("type: task\nimage: a\ncommands: [x]\nrepos: "+repos+"\n"), source.Place{Home: "/home/ada", Dir: "/home/ada/code"})
+		if err != nil || len(r.Lossy()) != 0 {
+			t.Errorf("%s: %v; lost: %q", repos, err, lost(r))
+			continue
+		}
+		d := r.Documents[0]
+		if got := d.Volumes[0].Path + "=" + d.Volumes[0].HostPath + " " + d.Workdir; got != want {
+			t.Errorf("%s: %q, want %q", repos, got, want)
+		}
+	}
+	if r := imported(t, []byte("type: task\nimage: a\ncommands: [x]\nrepos: [.]\n")); len(r.Lossy()) != 1 {
 		t.Errorf("from nowhere: %q", lost(r))
 	}
 }

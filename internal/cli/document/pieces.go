@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli/session"
 	"github.com/musterhq/muster/internal/convert"
+	"github.com/musterhq/muster/internal/convert/dstack"
 	"github.com/musterhq/muster/internal/convert/runai"
 	"github.com/musterhq/muster/internal/convert/skypilot"
 	"github.com/musterhq/muster/internal/convert/slurm"
@@ -57,8 +58,8 @@ func imported(s *session.Session, format foreign.Format, data []byte) (*foreign.
 }
 
 // Imported is what was made of a file of another system, whatever the time. Scripts of
-// the shell that submit have the variables of this one, and paths of SkyPilot's tasks
-// begin where this program was started.
+// the shell that submit have the variables of this one, and paths of SkyPilot's and
+// dstack's files begin where this program was started.
 func Imported(s *session.Session, format foreign.Format, data []byte) (*foreign.Result, error) {
 	if format == foreign.Runai {
 		return runai.Script(data, func(name string) (string, bool) {
@@ -66,12 +67,13 @@ func Imported(s *session.Session, format foreign.Format, data []byte) (*foreign.
 			return text, text != ""
 		})
 	}
-	if format == foreign.SkyPilot {
-		dir, err := os.Getwd()
-		if err != nil {
-			dir = "" // what is relative is then not known
-		}
-		return skypilot.Import(data, skypilot.Place{Home: s.Env("HOME"), Dir: dir})
+	dir, _ := os.Getwd() // empty: what is relative is not known
+	place := foreign.Place{Home: s.Env("HOME"), Dir: dir}
+	switch format {
+	case foreign.SkyPilot:
+		return skypilot.Import(data, place)
+	case foreign.Dstack:
+		return dstack.Import(data, place)
 	}
 	return convert.ImportAs(format, data)
 }

@@ -182,7 +182,9 @@ func read(c *compat.Call, file string, t *codec.Tree) (*spec.Document, error) {
 	}
 	r := &source.Reader{Format: source.Dstack}
 	if o := r.Map(t, ""); o != nil {
-		r.Add(dstack.Read(r, o))
+		home, _ := os.UserHomeDir() // empty: what begins with ~ is not known
+		dir, _ := os.Getwd()
+		r.Add(dstack.Read(r, o, source.Place{Home: home, Dir: dir}))
 	}
 	res, err := r.Result()
 	if err != nil {

@@ -34,7 +34,7 @@ func tasks(c *compat.Call, words []string, setup bool) ([]*spec.Document, error)
 	r := &source.Reader{Format: source.SkyPilot}
 	home, _ := os.UserHomeDir() // empty: what begins with ~ is not known
 	dir, _ := os.Getwd()
-	skypilot.Read(r, trees, skypilot.Place{Home: home, Dir: dir})
+	skypilot.Read(r, trees, source.Place{Home: home, Dir: dir})
 	res, err := r.Result()
 	if err != nil {
 		return nil, compat.Refused(file, err)

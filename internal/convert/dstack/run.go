@@ -3,6 +3,7 @@ package dstack
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,11 +27,23 @@ type run struct {
 	image bool     // of dstack's own
 	first []string // commands before its own
 	entry []string // an entrypoint that runs its command as a script
+	from  source.Place
 }
 
-// Read reads a task, dev-environment or service of dstack.
-func Read(r *source.Reader, o *source.Map) *spec.Document {
-	d := &run{Reader: r, o: o, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1}
+// Import reads a file that comes from a place, as convert.Import does one from anywhere.
+func Import(data []byte, from source.Place) (*source.Result, error) {
+	r := &source.Reader{Format: source.Dstack}
+	if trees, ok := r.Trees(data); ok {
+		if o := r.Single(trees); o != nil {
+			r.Add(Read(r, o, from))
+		}
+	}
+	return r.Result()
+}
+
+// Read reads a task, dev-environment or service of dstack, that comes from a place.
+func Read(r *source.Reader, o *source.Map, from source.Place) *spec.Document {
+	d := &run{Reader: r, o: o, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1, from: from}
 	kind := o.Consume("type")
 	switch kind.Text() {
 	case "task":
@@ -198,14 +211,24 @@ func (d *run) repo(item *source.Value) {
 		o := item.Map()
 		url, at = o.Consume("url").Text(), o.Consume("path").Text()
 		branch, hash = o.Consume("branch").Text(), o.Consume("hash").Text()
-		o.Finish(nil, source.Reasons{"local_path": "code is not copied; write volumes"}, false)
+		if local := o.Consume("local_path"); local != nil {
+			url = local.Text()
+			if at != "" {
+				url += ":" + at
+			}
+		}
+		o.Finish(nil, nil, false)
 	} else if url = item.Text(); strings.HasPrefix(url, "https://") {
 		if i := strings.LastIndexByte(url, ':'); i > len("https:") {
 			url, at = url[:i], url[i+1:]
 		}
 	}
+	if local, isLocal := localRepo(url); isLocal {
+		d.localRepo(item, local)
+		return
+	}
 	if !strings.HasPrefix(url, "https://") {
-		item.Dropped("code is not copied; write integrations, or volumes")
+		item.Dropped("only repositories at https:// are cloned; write its address so, or integrations")
 		return
 	}
 	g := &spec.Git{Repo: url, Branch: branch, Commit: hash}
@@ -216,6 +239,39 @@ func (d *run) repo(item *source.Value) {
 	g.Path = at
 	d.doc.Integrations = append(d.doc.Integrations, spec.Integration{Git: g})
 	item.Translated(fmt.Sprintf("integrations[%d]", len(d.doc.Integrations)-1), "it is cloned")
+}
+
+// localRepo reports whether a repository is a directory of who submits it.
+func localRepo(url string) (string, bool) {
+	return url, url != "" && (url[0] == '.' || url[0] == '/' || url[0] == '~')
+}
+
+// repoPath is where dstack has a repository that does not say it, and where its commands
+// then begin.
+const repoPath = "/workflow"
+
+// localRepo has tasks see a directory of who submits it: DIR, or DIR:PATH.
+func (d *run) localRepo(item *source.Value, local string) {
+	local, at, _ := strings.Cut(local, ":")
+	dir, known := d.from.Absolute(local)
+	if !known {
+		item.Dropped("where the path begins is not known: muster run -f and dstack apply know it; write it in full, or integrations")
+		return
+	}
+	rest, home := strings.CutPrefix(at, "~")
+	switch {
+	case at == "" || at == ".":
+		at = repoPath
+	case home:
+		at = path.Join("/root", rest)
+	case !path.IsAbs(at):
+		at = path.Join(repoPath, at)
+	}
+	d.doc.Volumes = append(d.doc.Volumes, spec.Volume{Path: at, HostPath: dir})
+	if d.doc.Workdir == "" {
+		d.doc.Workdir = at
+	}
+	item.Translated("volumes", "it is not copied: tasks see the directory itself")
 }
 
 // volume reads NAME:PATH or /HOST:PATH.

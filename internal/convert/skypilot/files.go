@@ -1,7 +1,6 @@
 package skypilot
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"path"
@@ -13,38 +12,13 @@ import (
 	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
-// Place is where a task is submitted from, as far as it is known: what ~ and relative
-// paths mean, both absolute. Empty: nobody knows.
-type Place struct{ Home, Dir string }
-
 // Import reads a file that comes from a place, as convert.Import does one from anywhere.
-func Import(data []byte, from Place) (*source.Result, error) {
+func Import(data []byte, from source.Place) (*source.Result, error) {
 	r := &source.Reader{Format: source.SkyPilot}
-	if !r.IsUTF8(data) {
-		return r.Result()
-	}
-	trees, err := codec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
-	switch {
-	case err != nil:
-		r.Fail(err)
-	case len(trees) == 0:
-		r.Refuse(1, "", "", "the file is empty", "import a file that holds something")
-	default:
+	if trees, ok := r.Trees(data); ok {
 		Read(r, trees, from)
 	}
 	return r.Result()
-}
-
-// absolute is what a path of the submitter means; false: nobody knows.
-func (p Place) absolute(name string) (string, bool) {
-	rest, home := strings.CutPrefix(name, "~")
-	switch {
-	case path.IsAbs(name):
-		return path.Clean(name), true
-	case home && (rest == "" || rest[0] == '/'):
-		return path.Join(p.Home, rest), p.Home != ""
-	}
-	return path.Join(p.Dir, name), p.Dir != ""
 }
 
 func (t *task) workdir(v *source.Value) {
@@ -62,7 +36,7 @@ func (t *task) workdir(v *source.Value) {
 		v.Translated("integrations[0]", "")
 		o.Finish(nil, nil, true)
 	case t.doc.Image != "":
-		dir, known := t.from.absolute(v.Text())
+		dir, known := t.from.Absolute(v.Text())
 		if !known {
 			v.Dropped("a container sees what its volumes say, and where the path begins is not known: muster submit -f and sky launch know it; write it in full, or build the code into the image")
 			return
@@ -94,9 +68,9 @@ func (t *task) fileMount(at string, v *source.Value) {
 		return
 	}
 	local := t.filled(v.Text())
-	from, known := t.from.absolute(local)
+	from, known := t.from.Absolute(local)
 	if t.doc.Image == "" {
-		to, there := t.from.absolute(at) // its tasks are processes of the same user
+		to, there := t.from.Absolute(at) // its tasks are processes of the same user
 		if path.IsAbs(at) && path.Clean(local) == path.Clean(at) {
 			t.doc.Volumes = append(t.doc.Volumes, spec.Volume{Path: at, HostPath: local})
 			v.Approximated(fmt.Sprintf("volumes[%d]", len(t.doc.Volumes)-1), "it is the directory of the node, not a copy of the submitter's")

@@ -27,7 +27,7 @@ export SKYPILOT_SETUP_NUM_GPUS_PER_NODE="$SKYPILOT_NUM_GPUS_PER_NODE"
 `
 
 // Read reads a task, or a pipeline of several, that comes from a place.
-func Read(r *source.Reader, trees []codec.Tree, from Place) {
+func Read(r *source.Reader, trees []codec.Tree, from source.Place) {
 	pipeline, parallel, trees := pipeline(r, trees)
 	for i := range trees {
 		if o := r.Map(&trees[i], ""); o != nil {
@@ -93,11 +93,11 @@ type task struct {
 	*source.Reader
 	doc   *spec.Document
 	nodes int
-	from  Place
+	from  source.Place
 }
 
 // sky reads a task of SkyPilot.
-func sky(r *source.Reader, o *source.Map, from Place) *spec.Document {
+func sky(r *source.Reader, o *source.Map, from source.Place) *spec.Document {
 	t := &task{Reader: r, doc: &spec.Document{Kind: lifecycle.Training}, nodes: 1, from: from}
 	doc := t.doc
 	if v := o.Consume("name"); v != nil {

@@ -33,6 +33,21 @@ func (r *Reader) Beside(n Note) {
 	r.beside = true
 }
 
+// Trees are the documents of a source that is YAML; false: it is none, or empty.
+func (r *Reader) Trees(data []byte) ([]codec.Tree, bool) {
+	if !r.IsUTF8(data) {
+		return nil, false
+	}
+	trees, err := codec.ReadTrees(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	switch {
+	case err != nil:
+		r.Fail(err)
+	case len(trees) == 0:
+		r.Refuse(1, "", "", "the file is empty", "import a file that holds something")
+	}
+	return trees, err == nil && len(trees) > 0
+}
+
 // Add adds a document to the result; nil adds none.
 func (r *Reader) Add(doc *spec.Document) {
 	if doc != nil {
