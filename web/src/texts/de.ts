@@ -1476,6 +1476,7 @@ export const de: Texts = {
   $nobodyHasToLeaveForIt: 'Niemand muss dafür weichen.',
   $theQuotasOfNameAreAsBefore: 'Die Quoten von {name} sind wie zuvor',
   $noLongerThere: 'nicht mehr da',
+  $someOfAllTries: '{some} von {all} Läufen',
   $itBecomesPreemptible: 'Es wird verdrängbar: Es muss vielleicht anderen weichen.',
   $itIsSubmittedInProject: 'Es wird im Projekt {project} eingereicht und wartet nicht länger in {was}.',
   $nameIsNowInProject: '{name} ist jetzt im Projekt {project}',

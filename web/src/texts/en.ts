@@ -1475,6 +1475,7 @@ export const en = {
   $nobodyHasToLeaveForIt: 'Nobody has to leave for it.',
   $theQuotasOfNameAreAsBefore: 'The quotas of {name} are as before',
   $noLongerThere: 'no longer there',
+  $someOfAllTries: '{some} of {all} runs',
   $itBecomesPreemptible: 'It becomes preemptible: it may have to leave for others.',
   $itIsSubmittedInProject: 'It is submitted in project {project}, and stops waiting in {was}.',
   $nameIsNowInProject: '{name} is now in project {project}',
