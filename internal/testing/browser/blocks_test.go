@@ -92,6 +92,23 @@ func TestTheMapOfPartitions(t *testing.T) {
 	g.until(`[...document.querySelectorAll('.bench-mig > span')].map(s => [...s.children].map(i => i.innerText + (i.dataset.used ? '*' : '')).join('+')).join(' ') === '3g.40gb*+3g.40gb+1g.10gb* 2g.20gb+2g.20gb+1g.10gb'`)
 	g.until(`(w => Math.abs(w[0] / w[2] - 3) < 0.2)([...document.querySelectorAll('.bench-mig > span:first-child i')].map(i => i.getBoundingClientRect().width))`)
 	g.shows("do not report which GPU")
+	// One that was held is so on the map of then, and free on that of now.
+	f.call("POST", "/v1/projects/default/workloads/slices:stop", doc{}, nil)
+	const first = `[...document.querySelector('.bench-mig > span').children].map(i => i.innerText + (i.dataset.used ? '*' : '')).join('+')`
+	g.until(first + ` === '3g.40gb+3g.40gb+1g.10gb*'`)
+	var h api.HoldingsCourse
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		f.call("GET", "/v1/holdings/course", nil, &h)
+		if len(h.Nodes) == 1 && h.Nodes[0].Devices[0].Spans[0].To > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", h)
+		}
+	}
+	span := h.Nodes[0].Devices[0].Spans[0]
+	g.visit("map?at=" + url.QueryEscape(time.UnixMilli((span.From+span.To)/2).UTC().Format("2006-01-02T15:04:05.000Z")))
+	g.until(`document.querySelector('.bench-mig') && ` + first + ` === '3g.40gb*+3g.40gb+1g.10gb*' && document.querySelector('.map-side').innerText.includes('slices')`)
 }
 
 // The map of a past moment has the nodes as they were.
