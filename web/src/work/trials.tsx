@@ -1,6 +1,6 @@
 // Tries of the same thing with other values: tasks of a sweep, or workloads side by
 // side. What each was given, what came of it, and which did best.
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { count } from '../lib/format'
 import { SaveChart } from '../ui/savechart'
 import { csv, saveText } from '../lib/save'
@@ -64,8 +64,10 @@ function said(t: Trial, c: Column): string | undefined {
 
 const [height, top, edge] = [210, 34, 58]
 const grip = 14 // px beside an axis at which it is dragged over
+const near = 4 // px beside a stretch at which a value is of it: nobody ends at the very end of an axis
 
 /** What somebody has dragged over on an axis: tries whose value there is among these are seen, and the axes fit them. */
+interface Drag { axis: number; from: number; to: number }
 interface Stretch { axis: number; has: (v: unknown) => boolean }
 
 /**
@@ -76,7 +78,9 @@ interface Stretch { axis: number; has: (v: unknown) => boolean }
 function Parallel({ all, given, metric, at, look }: { all: Trial[]; given: string[]; metric: string; at: string; look: (id: string) => void }) {
   const [box, width] = useWidth<HTMLDivElement>()
   const [within, setWithin] = useState<Stretch[]>([])
-  const [drag, setDrag] = useState<{ axis: number; from: number; to: number } | null>(null)
+  const [drag, draw] = useState<Drag | null>(null)
+  const held = useRef<Drag | null>(null) // by the events, which may come faster than it is drawn
+  const hold = (d: Drag | null): void => draw((held.current = d))
   const values = (t: Trial): unknown[] => [...given.map((g) => t.given[g]), valueOf(t, metric)]
   const drawn = all.filter((t) => valueOf(t, metric) !== undefined && within.every((s) => s.has(values(t)[s.axis]))).slice(0, 400)
   const axes = [...given.map((g) => axis(drawn.map((t) => t.given[g]))), axis(drawn.map((t) => valueOf(t, metric)))]
@@ -90,10 +94,11 @@ function Parallel({ all, given, metric, at, look }: { all: Trial[]; given: strin
     return [e.clientX - r.left, Math.max(top, Math.min(height - 12, e.clientY - r.top))]
   }
   const end = (): void => {
-    setDrag(null)
+    const drag = held.current
+    hold(null)
     if (!drag || Math.abs(drag.to - drag.from) < 6) return
     const part = (v: number): number => 1 - (v - top) / (height - top - 12)
-    const [lo, hi] = [drag.from, drag.to].map(part).sort((a, b) => a - b) as [number, number]
+    const [lo, hi] = [part(Math.max(drag.from, drag.to) + near), part(Math.min(drag.from, drag.to) - near)]
     const kept = drawn.map((t) => values(t)[drag.axis]).filter((v) => axes[drag.axis]!.of(v) >= lo && axes[drag.axis]!.of(v) <= hi)
     if (kept.length === 0) return
     const numbers = kept.filter((v): v is number => typeof v === 'number')
@@ -107,12 +112,12 @@ function Parallel({ all, given, metric, at, look }: { all: Trial[]; given: strin
       {width > 0 && (drawn.length > 1 || within.length > 0) && (
         <svg onDblClick={whole} onPointerDown={(e) => {
           const [px, py] = point(e)
-          const near = names.findIndex((_, i) => Math.abs(x(i) - px) < grip)
-          if (near < 0) return
+          const axis = names.findIndex((_, i) => Math.abs(x(i) - px) < grip)
+          if (axis < 0 || e.button !== 0) return
           e.currentTarget.setPointerCapture(e.pointerId)
           e.preventDefault()
-          setDrag({ axis: near, from: py, to: py })
-        }} onPointerMove={(e) => drag && setDrag({ ...drag, to: point(e)[1] })} onPointerUp={end} onPointerCancel={() => setDrag(null)}
+          hold({ axis, from: py, to: py })
+        }} onPointerMove={(e) => held.current && hold({ ...held.current, to: point(e)[1] })} onPointerUp={end} onPointerCancel={() => hold(null)}
           width={width} height={height} role="img" aria-label={phrase(T.$eachTryAsALineToMetric, { metric })}>
           {[...drawn].reverse().map((t, n) => {
             const d = values(t).map((v, i) => `${i ? 'L' : 'M'}${x(i).toFixed(1)} ${y(axes[i]!.of(v)).toFixed(1)}`).join('')
