@@ -338,6 +338,14 @@ func (p *Page) clickOn(find string) error {
 	return nil
 }
 
+// Front has the tab be the one that is seen.
+func (p *Page) Front() error {
+	if p.b.bidi {
+		return p.toFront()
+	}
+	return p.Call("Page.bringToFront", nil)
+}
+
 // Drag presses the mouse at one part of the width of what a CSS selector finds (0 to 1),
 // moves it to another, and lets it go.
 func (p *Page) Drag(selector string, from, to float64) error {
