@@ -119,6 +119,7 @@ func (e *Engine) checkIndexes() error {
 	}
 	differ("names", e.Names, want.Names)
 	differ("those who hold", e.Held, want.Held)
+	differ("who waits", e.Waiting, want.Waiting)
 	differ("use", inUse(e.Usage), inUse(want.Usage))
 	planner.Sync((&draft.Tx{State: want, Now: e.Planned}))
 	if have, want := cycle.Run(e.Sched, e.Planned.UnixMilli()), cycle.Run(want.Sched, e.Planned.UnixMilli()); !e.Stale && len(e.Renewed) == 0 && !reflect.DeepEqual(have, want) {

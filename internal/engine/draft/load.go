@@ -110,7 +110,7 @@ func (e *State) Reindex() {
 	e.Held = map[core.WorkloadID]struct{}{}
 	e.Timers, e.Instants, e.Past.PassedAt = nil, instants{past: e.Instants.past}, time.Time{}
 	e.Wanting, e.Awaited = map[core.WorkloadID]struct{}{}, awaitedBy{}
-	e.Dirty, e.Spending, e.Queued = true, accounts.Spending{}, accounts.Queued{}
+	e.Dirty, e.Spending, e.Queued, e.Waiting = true, accounts.Spending{}, accounts.Queued{}, accounts.NewWaiting()
 	for _, en := range e.Live {
 		e.Names[FullName{en.W.Project, en.W.Name}] = en.W.ID
 		if en.W.Kind.Foreign() {
@@ -132,6 +132,7 @@ func (e *State) Index(w *core.Workload, tasks *workload.Tasks) {
 	}
 	e.comesUp(w)
 	e.Queued.Count(w, 1)
+	e.Waiting.Count(w, 1)
 	waits := waits(w, tasks)
 	if j, ok := e.job(w, tasks, waits); ok {
 		e.Sched.PutJob(j)
@@ -157,6 +158,7 @@ func (e *State) Unindex(w *core.Workload, tasks *workload.Tasks) {
 		}
 	}
 	e.Queued.Count(w, -1)
+	e.Waiting.Count(w, -1)
 	e.Sched.DropJob(w.ID)
 	delete(e.Wanting, w.ID)
 	e.Awaited.unindex(w)

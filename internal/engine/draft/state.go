@@ -150,6 +150,7 @@ type Indexes struct {
 	Timers   timers
 	Awaited  awaitedBy
 	Queued   accounts.Queued
+	Waiting  accounts.Waiting
 	Instants instants // at which a plan may come out differently
 	// Governing is what policies come to by project and kind; nil: nobody has asked
 	// since they changed.

@@ -92,6 +92,23 @@ func TestTheMapOfPartitions(t *testing.T) {
 	g.until(`[...document.querySelectorAll('.bench-mig > span')].map(s => [...s.children].map(i => i.innerText + (i.dataset.used ? '*' : '')).join('+')).join(' ') === '3g.40gb*+3g.40gb+1g.10gb* 2g.20gb+2g.20gb+1g.10gb'`)
 	g.until(`(w => Math.abs(w[0] / w[2] - 3) < 0.2)([...document.querySelectorAll('.bench-mig > span:first-child i')].map(i => i.getBoundingClientRect().width))`)
 	g.shows("do not report which GPU")
+	// One that was held is so on the map of then, and free on that of now.
+	f.call("POST", "/v1/projects/default/workloads/slices:stop", doc{}, nil)
+	const first = `[...document.querySelector('.bench-mig > span').children].map(i => i.innerText + (i.dataset.used ? '*' : '')).join('+')`
+	g.until(first + ` === '3g.40gb+3g.40gb+1g.10gb*'`)
+	var h api.HoldingsCourse
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		f.call("GET", "/v1/holdings/course", nil, &h)
+		if len(h.Nodes) == 1 && h.Nodes[0].Devices[0].Spans[0].To > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", h)
+		}
+	}
+	span := h.Nodes[0].Devices[0].Spans[0]
+	g.visit("map?at=" + url.QueryEscape(time.UnixMilli((span.From+span.To)/2).UTC().Format("2006-01-02T15:04:05.000Z")))
+	g.until(`document.querySelector('.bench-mig') && ` + first + ` === '3g.40gb*+3g.40gb+1g.10gb*' && document.querySelector('.map-side').innerText.includes('slices')`)
 }
 
 // The map of a past moment has the nodes as they were.
@@ -125,4 +142,33 @@ func TestTheMapRemembersHowNodesWere(t *testing.T) {
 	g.until(legend + ` === 'Free 8 Unavailable 8' && document.querySelector('.timeline-note').innerText.includes('node health')`)
 	g.visit("map?at=" + url.QueryEscape(time.UnixMilli(spans[0].From).Add(-2*time.Hour).UTC().Format("2006-01-02T15:04:05Z")))
 	g.until(legend + ` === 'Free 16' && document.querySelector('.timeline-note').innerText.includes('not recorded')`)
+}
+
+// A node that is gone is on the map of a moment at which something was held on it.
+func TestTheMapRemembersNodesThatAreGone(t *testing.T) {
+	f := newFleetLooked(t, 50*time.Millisecond, hall()[:2]...)
+	w := f.submit("Running", doc{"name": "there", "resources": doc{"gpu": 3, "cpu": 1}})
+	node := w.Attempts[0].Tasks[0].Node
+	f.call("POST", "/v1/projects/default/workloads/there:stop", doc{}, nil)
+	var h api.HoldingsCourse
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		f.call("GET", "/v1/holdings/course", nil, &h)
+		if len(h.Nodes) == 1 && h.Nodes[0].Name == node && h.Nodes[0].Devices[0].Spans[0].To > 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v", h)
+		}
+	}
+	if err := f.backend.Remove(core.NodeID(node)); err != nil {
+		t.Fatal(err)
+	}
+	g := f.enter(1280, 800)
+	g.visit("map")
+	g.until(`document.querySelector('.map-legend')?.innerText.replace(/\s+/g, ' ').trim() === 'Free 8'`)
+	span := h.Nodes[0].Devices[0].Spans[0]
+	g.visit("map?at=" + url.QueryEscape(time.UnixMilli((span.From+span.To)/2).UTC().Format("2006-01-02T15:04:05.000Z")))
+	g.until(`document.querySelector('.map-legend')?.innerText.replace(/\s+/g, ' ').trim() === 'Free 8 Allocated 3' && document.querySelector('.map-side').innerText.includes('there')`)
+	g.visit("map?as=table&at=" + url.QueryEscape(time.UnixMilli((span.From+span.To)/2).UTC().Format("2006-01-02T15:04:05.000Z")))
+	g.until(`[...document.querySelectorAll('tbody tr')].some(e => e.innerText.includes(` + quoted(node) + `))`)
 }

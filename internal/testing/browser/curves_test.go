@@ -184,6 +184,12 @@ func TestASweepAndWhatIsCompared(t *testing.T) {
 	g.until(first + `.startsWith('task 3,') && document.querySelectorAll('.trials tbody tr').length === 6`)
 	g.until(`document.querySelector('.trials tbody tr').innerText.replace(/\s+/g, ' ').includes('0.01 sgd')`)
 	g.until(`document.querySelector('.trials tbody tr .best').innerText.startsWith('0.25') && document.querySelectorAll('.parallel .try').length === 6 && document.querySelectorAll('.curve .line').length === 12`)
+	// A stretch of an axis is looked at alone: of lr what is below the greatest.
+	g.must(g.DragDown(".parallel .axis-grip", 0.3, 1))
+	g.until(`document.querySelectorAll('.parallel .try').length === 4 && document.querySelector('.parallel').innerText.includes('4 of 6 runs')`)
+	g.until(`[...document.querySelectorAll('.parallel text')].map(e => e.textContent).join().includes('0.001,0.01') && ![...document.querySelectorAll('.parallel text')].some(e => e.textContent === '0.1')`)
+	g.clickText(".parallel button", "Whole range")
+	g.until(`document.querySelectorAll('.parallel .try').length === 6 && !document.querySelector('.parallel button')`)
 	g.clickText(".trial-by", "acc")
 	g.until(first + `.startsWith('task 5,')`)
 	g.clickText(".trial-by", "lr")

@@ -61,7 +61,7 @@ func TestALogIsSearchedWhole(t *testing.T) {
 	g.press("Enter") // to the other, far before what is loaded
 	g.until(`document.querySelector('.found').innerText === '1 of 2' && document.querySelector('.log-line[data-current]')?.innerText.includes('the needle at the begin')`)
 	var lines int
-	g.must(g.Eval(`Number(document.querySelector('.log-foot').innerText.match(/[\d\u2009]+/)[0].replace('\u2009', ''))`, &lines))
+	g.must(g.Eval(`Number(document.querySelector('.log-foot').innerText.match(/[\d\u202f]+/)[0].replace('\u202f', ''))`, &lines))
 	if lines > 100_000 {
 		t.Errorf("%d lines were loaded", lines)
 	}

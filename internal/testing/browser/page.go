@@ -338,10 +338,29 @@ func (p *Page) clickOn(find string) error {
 	return nil
 }
 
+// Front has the tab be the one that is seen.
+func (p *Page) Front() error {
+	if p.b.bidi {
+		return p.toFront()
+	}
+	return p.Call("Page.bringToFront", nil)
+}
+
 // Drag presses the mouse at one part of the width of what a CSS selector finds (0 to 1),
 // moves it to another, and lets it go.
 func (p *Page) Drag(selector string, from, to float64) error {
-	at := `(() => { const e = document.querySelector(` + quote(selector) + `); e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x, r.y + r.height / 2, r.width] })()`
+	return p.drag(selector, from, 0.5, to, 0.5)
+}
+
+// DragDown is Drag along the height.
+func (p *Page) DragDown(selector string, from, to float64) error {
+	return p.drag(selector, 0.5, from, 0.5, to)
+}
+
+// drag takes the mouse from one place of what is found to another, each as parts of its
+// width and height.
+func (p *Page) drag(selector string, x1, y1, x2, y2 float64) error {
+	at := `(() => { const e = document.querySelector(` + quote(selector) + `); e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height] })()`
 	if err := p.Until(`document.querySelector(` + quote(selector) + `)?.getBoundingClientRect().width > 0`); err != nil {
 		return err
 	}
@@ -349,18 +368,24 @@ func (p *Page) Drag(selector string, from, to float64) error {
 	if err := p.Eval(at, &r); err != nil {
 		return err
 	}
-	a, b := r[0]+from*r[2], r[0]+to*r[2]
+	way := func(part float64) (x, y float64) {
+		return r[0] + (x1+(x2-x1)*part)*r[2], r[1] + (y1+(y2-y1)*part)*r[3]
+	}
 	if p.b.bidi {
+		move := func(part float64) map[string]any {
+			x, y := way(part)
+			return map[string]any{"type": "pointerMove", "x": int(x), "y": int(y)}
+		}
 		return p.act(map[string]any{"type": "pointer", "id": "mouse", "actions": []any{
-			map[string]any{"type": "pointerMove", "x": int(a), "y": int(r[1])}, map[string]any{"type": "pointerDown", "button": 0},
-			map[string]any{"type": "pointerMove", "x": int((a + b) / 2), "y": int(r[1])}, map[string]any{"type": "pointerMove", "x": int(b), "y": int(r[1])}, map[string]any{"type": "pointerUp", "button": 0},
+			move(0), map[string]any{"type": "pointerDown", "button": 0}, move(0.5), move(1), map[string]any{"type": "pointerUp", "button": 0},
 		}})
 	}
 	for _, step := range []struct {
 		kind, button string
-		x            float64
-	}{{"mouseMoved", "none", a}, {"mousePressed", "left", a}, {"mouseMoved", "left", (a + b) / 2}, {"mouseMoved", "left", b}, {"mouseReleased", "left", b}} {
-		e := map[string]any{"type": step.kind, "x": step.x, "y": r[1], "button": step.button, "clickCount": 1}
+		part         float64
+	}{{"mouseMoved", "none", 0}, {"mousePressed", "left", 0}, {"mouseMoved", "left", 0.5}, {"mouseMoved", "left", 1}, {"mouseReleased", "left", 1}} {
+		x, y := way(step.part)
+		e := map[string]any{"type": step.kind, "x": x, "y": y, "button": step.button, "clickCount": 1}
 		if step.button == "left" {
 			e["buttons"] = 1
 		}

@@ -26,6 +26,35 @@ func TestStartNowWhereItIsSaid(t *testing.T) {
 	g.until(`fetch('/v1/projects/default/workloads/urgent').then(r => r.json()).then(w => w.priority === 50)`)
 }
 
+// What needs another document is done where it is said, too: the workload is queued
+// again with that, or elsewhere, and as it was once that is taken back.
+func TestAnOfferOfAnotherDocumentIsTaken(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{name: holder, preemptible: false, resources: {gpu: 6, cpu: 0.1}, command: "sleep 1000"}`)
+	w.submit(`{name: wide, resources: {gpu: 4, cpu: 0.1}, command: "sleep 1000"}`)
+	w.muster("wait", "holder", "--for", "Running", "--timeout", "50s")
+	w.muster("wait", "wide", "--for", "Queued", "--timeout", "50s")
+	g := w.enter(1280, 800)
+	g.visit("workloads/default/wide")
+	offer := `[...document.querySelectorAll('.offer')].find(e => e.querySelector('code').innerText === '--gpus 2')`
+	g.until(offer + `?.innerText.includes('Start now')`)
+	const asked = `fetch('/v1/projects/default/workloads/wide').then(r => r.json()).then(w => [w.phase, w.gpus, w.attempt].join())`
+	take := func() {
+		t.Helper()
+		g.must(g.Eval(`[...`+offer+`.querySelectorAll('button')].find(b => b.innerText === 'Start now').click()`, nil))
+		g.until(`document.querySelector('dialog[open]')?.innerText.includes('queued again, as a new attempt, with --gpus 2')`)
+	}
+	take()
+	g.clickText("dialog button", "Cancel")
+	g.until(`!document.querySelector('dialog[open]')`)
+	g.must(g.UntilPromised(asked + `.then(x => x === 'Queued,4,0')`))
+	take()
+	g.clickText("dialog button", "Start now")
+	g.must(g.UntilPromised(asked + `.then(x => x === 'Running,2,1')`))
+	g.clickText(".toasts button", "Undo")
+	g.must(g.UntilPromised(asked + `.then(x => x === 'Queued,4,2')`))
+}
+
 // The palette does what can be done with the workload whose page is shown.
 func TestThePaletteActsOnTheWorkloadAtHand(t *testing.T) {
 	w := newWorld(t)

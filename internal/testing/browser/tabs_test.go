@@ -3,6 +3,9 @@ package browser_test
 import (
 	"strconv"
 	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/testing/browser"
 )
 
 // A browser has six connections to a server, and people have more tabs: one of
@@ -69,9 +72,15 @@ func TestLogsThatNobodySeesAreNotRead(t *testing.T) {
 		tab.until(last + ` > 0`)
 		tabs = append(tabs, tab)
 	}
-	tabs[0].until(`document.hidden`)
+	hidden := false // asked without bringing it to the front, as until does where there is one window for all
+	for deadline := time.Now().Add(browser.Patience); !hidden && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		tabs[0].must(tabs[0].Eval(`document.hidden`, &hidden))
+	}
+	if !hidden {
+		t.Fatal("a tab behind seven others is seen")
+	}
 	var seen int
 	tabs[7].must(tabs[7].Eval(last, &seen))
-	tabs[0].must(tabs[0].Call("Page.bringToFront", nil))
+	tabs[0].must(tabs[0].Front())
 	tabs[0].until(last + ` > ` + strconv.Itoa(seen))
 }

@@ -90,6 +90,47 @@ func TestWhatCanBeUndoneIs(t *testing.T) {
 	g.until(`[...document.querySelectorAll('button')].some(b => b.innerText === 'Cordon')`)
 }
 
+// What was deleted, and a quota that was changed, is as it was once that is undone.
+func TestDeletingAndQuotasAreUndone(t *testing.T) {
+	w := newWorld(t)
+	w.muster("notifications", "add", "pager", "--webhook", "http://127.0.0.1:1/hook", "--on", "Failed", "--label", "team=vision")
+	w.muster("template", "create", "base", "--description", "to begin with", "--cpu", "2")
+	w.muster("project", "create", "vision", "--quota", "gpu=3")
+	g := w.enter(1280, 800)
+	had := func(path, what string) (text string) {
+		t.Helper()
+		g.must(g.Eval(`fetch('/`+path+`').then(r => r.json()).then(x => JSON.stringify(`+what+`))`, &text))
+		return text
+	}
+	undone := func(path, what, had, gone string) {
+		t.Helper()
+		g.must(g.UntilPromised(`fetch('/` + path + `').then(r => r.json()).then(x => ` + gone + `)`))
+		g.clickText(".toasts button", "Undo")
+		g.must(g.UntilPromised(`fetch('/` + path + `').then(r => r.json()).then(x => JSON.stringify(` + what + `) === ` + quoted(had) + `)`))
+	}
+	const sub = `x.items.map(n => [n.name, n.webhook, n.on, n.labels])`
+	before := had("v1/notifications", sub)
+	g.visit("settings?tab=notifications")
+	g.click(`button[aria-label="Delete pager"]`)
+	g.clickText("dialog button", "Delete")
+	undone("v1/notifications", sub, before, "x.items.length === 0")
+	g.until(`document.querySelector('button[aria-label="Delete pager"]')`)
+	const kept = `x.items.map(t => [t.name, t.description, t.document])`
+	before = had("v1/projects/default/templates", kept)
+	g.visit("settings?tab=templates")
+	g.click(`button[aria-label="Delete base"]`)
+	g.clickText("dialog button", "Delete")
+	undone("v1/projects/default/templates", kept, before, "x.items.length === 0")
+	const quota = `[x.pools['*'].gpu.quota, x.pools['*'].gpu.limit ?? null]`
+	before = had("v1/projects/vision", quota)
+	g.visit("projects/vision")
+	g.until(`document.querySelector('.if-form input')`)
+	g.must(g.Eval(`(() => { const e = [...document.querySelectorAll('.if-form input[type=text]')]; e[0].value = '1'; e[0].dispatchEvent(new Event('input', {bubbles: true})) })()`, nil))
+	g.clickText("button", "Apply")
+	g.clickText("dialog button", "Change")
+	undone("v1/projects/vision", quota, before, "x.pools['*'].gpu.quota === 1")
+}
+
 // Of several checks that wait for a person the one that is meant is named.
 func TestApprovingOneOfSeveralChecks(t *testing.T) {
 	w := newWorld(t)

@@ -78,6 +78,18 @@ func (p *Backend) node(id core.NodeID) (*core.Node, error) {
 	return &p.nodes[i], nil
 }
 
+// Remove takes a node away, as if it had been sold; what runs on it is none of its matter.
+func (p *Backend) Remove(id core.NodeID) error {
+	_, unlock := p.lock()
+	defer unlock()
+	if _, err := p.node(id); err != nil {
+		return err
+	}
+	p.nodes = slices.DeleteFunc(p.nodes, func(n core.Node) bool { return n.ID == id })
+	p.wake()
+	return nil
+}
+
 // Lose makes a task vanish without a trace.
 func (p *Backend) Lose(id core.TaskID) {
 	_, unlock := p.lock()

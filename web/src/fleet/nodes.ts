@@ -76,7 +76,7 @@ export function racks(c: Cluster, nodes: Node[]): Rack[] {
     let levels = topology.get(n.pool) ?? []
     if (levels.length === 0) levels = Object.keys(n.labels ?? {}).filter((l) => last(l) === 'rack')
     const domain = levels.filter((l) => n.labels?.[l]).map((l) => `${last(l)} ${n.labels![l]}`)
-    const of = [many.backends && n.backend, (many.pools || domain.length === 0) && phrase(T.$poolPool, { pool: n.pool }), ...domain.slice(0, -1)].filter(Boolean)
+    const of = !n.backend ? [T.$noLongerThere] : [many.backends && n.backend, (many.pools || domain.length === 0) && phrase(T.$poolPool, { pool: n.pool }), ...domain.slice(0, -1)].filter(Boolean)
     const group = domain.length > 1 ? of.join(' · ') : ''
     const title = [...(group ? [] : of), ...domain.slice(-1)].join(' · ')
     const rack = out.get(group + '\n' + title) ?? { title, group, nodes: [] }

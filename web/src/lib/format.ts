@@ -66,7 +66,7 @@ export function logTime(t: string): string {
 export const localTimes = (text: string, now: number): string => text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (t) => moment(t, now))
 
 /** A count with thin groups: 12 345. */
-export const count = (n: number): string => (Math.abs(n) < 10000 ? String(n) : n.toLocaleString('en-US').replaceAll(',', '\u2009'))
+export const count = (n: number): string => (Math.abs(n) < 10000 ? String(n) : n.toLocaleString('en-US').replaceAll(',', '\u202f'))
 
 /** A number of GPUs: whole, or up to three places. */
 export const gpus = (n: number): string => String(Math.round(n * 1000) / 1000)

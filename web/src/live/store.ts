@@ -5,6 +5,7 @@ import { asError, get, params, type ApiError } from '../api/client'
 import type { Cluster, Greeting, Row, RowList, OverviewChange, Session, Wait } from '../api/types'
 import { present, skew } from '../lib/clock'
 import { ms } from '../lib/format'
+import { place } from '../lib/router'
 import { follow } from './stream'
 
 const flushEvery = 100 // ms between two drawings while changes pour in
@@ -119,7 +120,8 @@ async function list(): Promise<string> {
       olderLeft.value = false
     })
     put(first.items)
-    heads()
+    if (first.next && /^(queue|overview|map)$/.test(place.peek().path)) askHeads() // what these show first is not waited for twice
+    else heads()
     if (first.next) setTimeout(() => void rest(first.next, mine), 250) // what is seen is drawn first
     return String(first.revision)
   } catch (e) {
@@ -208,6 +210,10 @@ let headsCome: Promise<void> | undefined
 function heads(): void {
   const far = Object.values(phases.peek()).reduce((n, of) => n + of, 0) > nextPages // they would come last of all
   if (loading.peek() === 'first' || (loading.peek() === 'more' && !far) || performance.now() - headsAsked < 5000 || [...waits.peek().keys()].every((id) => byID.has(id))) return
+  askHeads()
+}
+
+function askHeads(): void {
   headsAsked = performance.now()
   headsCome = get<RowList>('v1/projects/-/rows' + params({ explained: true })).then((page) => put(page.items)).catch(() => {}) // with the next overview, then
 }

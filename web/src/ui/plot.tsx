@@ -13,7 +13,7 @@ import { useZoom, type Range } from './zoom'
 import { locale, phrase, T } from '../texts'
 
 /** strong: to be seen before all others. A look is for lines that are not told apart by their colour alone. */
-export interface Line { id: string; name: string; values: (number | null)[]; strong?: boolean; look?: Look }
+export interface Line { id: string; name: string; values: (number | null)[]; strong?: boolean; look?: Look; /** Which of the colors it has, and from 8 on broken, where its place does not say it. */ hue?: number }
 export type Look = 'main' | 'area' | 'thin' | 'limit' | 'idle'
 
 /** Something that happened at one moment, drawn as a shape of its kind; where there is no room for all, the weightiest. */
@@ -116,7 +116,8 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
   const drawn = many ? [middle(lines, count), ...lines.filter((l) => l.strong || shown?.has(l.id))] : lines
   const rows = at < 0 ? [] : (many ? [...summary(lines, at), ...drawn.slice(1).map((l): [Line, number | null] => [l, l.values[at] ?? null])] : drawn.map((l): [Line, number | null] => [l, l.values[at] ?? null]))
     .filter((r): r is [Line, number] => r[1] !== null).slice(0, 9)
-  const dye = (l: Line) => (l.look ? { 'data-look': l.look } : { 'data-l': l.strong ? 'bad' : lines.indexOf(l) % 8 })
+  const dye = (l: Line) => (l.look ? { 'data-look': l.look } : { 'data-l': l.strong ? 'bad' : hueOf(l) % 8 })
+  const hueOf = (l: Line): number => l.hue ?? lines.indexOf(l)
   const when = moment(from + at * step * 1000, now.peek())
   const near = at < 0 ? [] : noted.filter((m) => Math.abs(xt(m.at) - x(at)) <= Math.max(6, room / Math.max(1, count) / 2))
   return (
@@ -147,7 +148,7 @@ export function Plot({ label, from: asked, step, lines: whole, format, most, bin
           {many && <path class="band" d={range(lines, count, x, y)} />}
           {drawn.map((l) => l.look === 'area' && <path key={l.id} class="under" d={range([l, { ...l, values: l.values.map((v) => v && 0) }], count, x, y)} />)}
           {drawn.map((l) => (
-            <path key={l.id} class="line" {...dye(l)} data-strong={l.strong || undefined} data-dim={shown && shown.size > 0 && !shown.has(l.id) && !l.strong || undefined} d={through(l.values, x, y)} stroke-dasharray={!l.strong && !l.look && lines.indexOf(l) % 16 > 7 ? '5 3' : undefined} />
+            <path key={l.id} class="line" {...dye(l)} data-strong={l.strong || undefined} data-dim={shown && shown.size > 0 && !shown.has(l.id) && !l.strong || undefined} d={through(l.values, x, y)} stroke-dasharray={!l.strong && !l.look && hueOf(l) % 16 > 7 ? '5 3' : undefined} />
           ))}
           {noted.filter((m, i) => !noted.some((o, k) => Math.abs(xt(o.at) - xt(m.at)) < 9 && (o.weight > m.weight || (o.weight === m.weight && k > i)))).map((m) => (
             <g key={m.kind + m.at} class="plot-mark milestone" data-kind={m.kind} transform={`translate(${xt(m.at).toFixed(1)} 8)`}><title>{`${m.text}, ${moment(m.at, now.peek())}`}</title><line y1="6" y2={height - foot - 8} /><path d={m.shape} /></g>
@@ -221,12 +222,12 @@ export function Stretches({ chosen, choose }: { chosen: string; choose: (s: stri
   return <div class="segments small" role="group" aria-label={T.$timeRange}>{stretches.map((s) => <button key={s} type="button" aria-pressed={s === chosen} onClick={() => choose(s)}>{s}</button>)}</div>
 }
 
-/** What the lines or parts are, each to be looked at alone. */
-export function Key({ of, chosen, choose, stroke = false }: { of: { id: string; name: string; strong?: boolean | undefined }[]; chosen: ReadonlySet<string>; choose: (id: string) => void; stroke?: boolean }) {
+/** What the lines or parts are, each to be looked at alone. quiet: those that are not chosen are not drawn, and have no color. */
+export function Key({ of, chosen, choose, stroke = false, quiet = false }: { of: { id: string; name: string; strong?: boolean | undefined }[]; chosen: ReadonlySet<string>; choose: (id: string) => void; stroke?: boolean; quiet?: boolean }) {
   return (
     <div class="plot-key" role="group" aria-label={T.$lines}>
       {of.map((o, i) => (
-        <button key={o.id} type="button" aria-pressed={chosen.has(o.id)} onClick={() => choose(o.id)} data-l={o.strong ? 'bad' : i % 8}><i class={stroke ? 'swatch stroke' : 'swatch'} aria-hidden="true" />{o.name}</button>
+        <button key={o.id} type="button" aria-pressed={chosen.has(o.id)} onClick={() => choose(o.id)} data-l={o.strong ? 'bad' : i % 8}>{(!quiet || o.strong || chosen.has(o.id)) && <i class={stroke ? 'swatch stroke' : 'swatch'} data-broken={(stroke && !o.strong && i % 16 > 7) || undefined} aria-hidden="true" />}{o.name}</button>
       ))}
     </div>
   )

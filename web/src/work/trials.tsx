@@ -1,6 +1,6 @@
 // Tries of the same thing with other values: tasks of a sweep, or workloads side by
 // side. What each was given, what came of it, and which did best.
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { count } from '../lib/format'
 import { SaveChart } from '../ui/savechart'
 import { csv, saveText } from '../lib/save'
@@ -63,28 +63,71 @@ function said(t: Trial, c: Column): string | undefined {
 }
 
 const [height, top, edge] = [210, 34, 58]
+const grip = 14 // px beside an axis at which it is dragged over
+const near = 4 // px beside a stretch at which a value is of it: nobody ends at the very end of an axis
 
-/** Each try as a line through what it was given, to what came of it: where good ones come from is seen. */
+/** What somebody has dragged over on an axis: tries whose value there is among these are seen, and the axes fit them. */
+interface Drag { axis: number; from: number; to: number }
+interface Stretch { axis: number; has: (v: unknown) => boolean }
+
+/**
+ * Each try as a line through what it was given, to what came of it: where good ones come
+ * from is seen. A stretch that is dragged over on an axis is looked at alone, one after
+ * the other; Esc, a double click or the button shows all again.
+ */
 function Parallel({ all, given, metric, at, look }: { all: Trial[]; given: string[]; metric: string; at: string; look: (id: string) => void }) {
   const [box, width] = useWidth<HTMLDivElement>()
-  const drawn = all.filter((t) => valueOf(t, metric) !== undefined).slice(0, 400)
+  const [within, setWithin] = useState<Stretch[]>([])
+  const [drag, draw] = useState<Drag | null>(null)
+  const held = useRef<Drag | null>(null) // by the events, which may come faster than it is drawn
+  const hold = (d: Drag | null): void => draw((held.current = d))
+  const values = (t: Trial): unknown[] => [...given.map((g) => t.given[g]), valueOf(t, metric)]
+  const drawn = all.filter((t) => valueOf(t, metric) !== undefined && within.every((s) => s.has(values(t)[s.axis]))).slice(0, 400)
   const axes = [...given.map((g) => axis(drawn.map((t) => t.given[g]))), axis(drawn.map((t) => valueOf(t, metric)))]
   const names = [...given, metric]
   const x = (i: number): number => edge + (i / Math.max(1, names.length - 1)) * (width - 2 * edge)
   const y = (part: number): number => top + (1 - part) * (height - top - 12)
   const best = drawn[0]?.id
+  const whole = (): void => setWithin([])
+  const point = (e: PointerEvent): [number, number] => {
+    const r = box.current!.getBoundingClientRect()
+    return [e.clientX - r.left, Math.max(top, Math.min(height - 12, e.clientY - r.top))]
+  }
+  const end = (): void => {
+    const drag = held.current
+    hold(null)
+    if (!drag || Math.abs(drag.to - drag.from) < 6) return
+    const part = (v: number): number => 1 - (v - top) / (height - top - 12)
+    const [lo, hi] = [part(Math.max(drag.from, drag.to) + near), part(Math.min(drag.from, drag.to) - near)]
+    const kept = drawn.map((t) => values(t)[drag.axis]).filter((v) => axes[drag.axis]!.of(v) >= lo && axes[drag.axis]!.of(v) <= hi)
+    if (kept.length === 0) return
+    const numbers = kept.filter((v): v is number => typeof v === 'number')
+    const words = new Set(kept.map(text))
+    const [least, most] = [Math.min(...numbers), Math.max(...numbers)]
+    setWithin([...within, { axis: drag.axis, has: numbers.length === kept.length ? (v) => typeof v === 'number' && v >= least && v <= most : (v) => words.has(text(v)) }])
+  }
   return (
-    <div class="parallel" ref={box}>
-      {width > 0 && drawn.length > 1 && (
-        <svg width={width} height={height} role="img" aria-label={phrase(T.$eachTryAsALineToMetric, { metric })}>
+    <div class="parallel" ref={box} onKeyDown={(e) => { if (e.key === 'Escape' && within.length > 0) { whole(); e.stopPropagation() } }}>
+      {within.length > 0 && <p class="parallel-within"><span class="muted">{phrase(T.$someOfAllTries, { some: count(drawn.length), all: count(all.length) })}</span> <button type="button" class="link" onClick={whole}>{T.$wholeRange}</button></p>}
+      {width > 0 && (drawn.length > 1 || within.length > 0) && (
+        <svg onDblClick={whole} onPointerDown={(e) => {
+          const [px, py] = point(e)
+          const axis = names.findIndex((_, i) => Math.abs(x(i) - px) < grip)
+          if (axis < 0 || e.button !== 0) return
+          e.currentTarget.setPointerCapture(e.pointerId)
+          e.preventDefault()
+          hold({ axis, from: py, to: py })
+        }} onPointerMove={(e) => held.current && hold({ ...held.current, to: point(e)[1] })} onPointerUp={end} onPointerCancel={() => hold(null)}
+          width={width} height={height} role="img" aria-label={phrase(T.$eachTryAsALineToMetric, { metric })}>
           {[...drawn].reverse().map((t, n) => {
-            const vs = [...given.map((g) => t.given[g]), valueOf(t, metric)]
-            const d = vs.map((v, i) => `${i ? 'L' : 'M'}${x(i).toFixed(1)} ${y(axes[i]!.of(v)).toFixed(1)}`).join('')
+            const d = values(t).map((v, i) => `${i ? 'L' : 'M'}${x(i).toFixed(1)} ${y(axes[i]!.of(v)).toFixed(1)}`).join('')
             return <path key={t.id} class="try" data-best={t.id === best || undefined} data-at={t.id === at || undefined} style={{ opacity: t.id === at || (t.id === best && !at) ? 1 : at ? 0.12 : 0.15 + 0.6 * ((n + 1) / drawn.length) ** 2 }} d={d} onPointerEnter={() => look(t.id)} onPointerLeave={() => look('')}><title>{t.name}</title></path>
           })}
           {names.map((name, i) => (
             <g key={name}>
               <path class="axis" d={`M${x(i)} ${top}V${height - 12}`} />
+              <rect class="axis-grip" x={x(i) - grip} y={top} width={2 * grip} height={height - top - 12} />
+              {drag?.axis === i && <rect class="dragged" x={x(i) - grip / 2} y={Math.min(drag.from, drag.to)} width={grip} height={Math.abs(drag.to - drag.from)} />}
               <text class="axis-name" x={x(i)} y="13" text-anchor={i === 0 ? 'start' : i === names.length - 1 ? 'end' : 'middle'} dx={i === 0 ? -edge + 2 : i === names.length - 1 ? edge - 2 : 0}>{name}</text>
               {axes[i]!.ticks.map((t) => <text key={t.text} x={x(i) + (i === names.length - 1 ? 7 : -7)} y={y(t.at) + 4} text-anchor={i === names.length - 1 ? 'start' : 'end'}>{t.text}</text>)}
             </g>

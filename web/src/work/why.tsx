@@ -2,8 +2,8 @@
 // it, and with which changes it would start now.
 import './why.css'
 import type { ComponentChildren } from 'preact'
-import { send, workloadURL } from '../api/client'
-import type { Estimate, Row, RelatedWorkload, Suggestion, PendingReason, Why } from '../api/types'
+import { workloadURL } from '../api/client'
+import type { Estimate, RelatedWorkload, Suggestion, PendingReason, Why } from '../api/types'
 import { now } from '../lib/clock'
 import { bytes, gpus, moment, ms, plural, span } from '../lib/format'
 import { workloadPath } from '../lib/router'
@@ -12,11 +12,12 @@ import { rowNamed } from '../live/store'
 import { Age, Button, Failure, Link, Loading, sentence } from '../ui/basics'
 import { CopyAs, curl } from '../ui/copyas'
 import { Icon, type IconName } from '../ui/icons'
-import { ask, complain, copy, toast } from '../ui/overlay'
+import { later } from '../lib/later'
+import { copy } from '../ui/overlay'
 import { Status } from '../ui/status'
 import { named, pyNamed, python, refusal } from './acts'
 import { Remedy } from './remedy'
-import { PriorityPick, priorityWord } from './priority'
+import { PriorityPick } from './priority'
 import { estimateOf } from './start'
 import { phrase, T } from '../texts'
 
@@ -109,32 +110,12 @@ function People({ title, of, more = 0, head, cell }: { title: string; of: Relate
   )
 }
 
-/** What the offer of another priority is called: who displaces somebody starts once they have left. */
-const label = (o: Suggestion): string => (o.now || o.displaces.length > 0 ? T.$startNow : T.$raiseThePriority)
-
-/** Raises the priority, once it was seen who has to leave for it; what was can be had back. */
-async function raise(o: Suggestion, row: Row, to: string): Promise<void> {
-  const url = workloadURL(row.project, row.id)
-  const was = priorityWord(row.priority)
-  const set = (priority: string): Promise<unknown> => send('PATCH', url, { priority }, 'application/merge-patch+json')
-  const text = (
-    <>
-      <p>{phrase(T.$itsPriorityBecomesTo, { was, to })}</p>
-      {o.displaces.length > 0 ? <><p>{T.$theseLeaveForItAndAreQueued}</p><ul class="names">{o.displaces.slice(0, 12).map((n) => <li key={n.id}><b>{n.name}</b> <span class="muted">{[plural(n.gpus, T.$nGPUs), n.project, n.user].join(' · ')}</span></li>)}{o.displaces.length > 12 && <li class="muted">{phrase(T.$andSideMostMore, { sideMost: o.displaces.length - 12 })}</li>}</ul></> : <p>{T.$nobodyHasToLeaveForIt}</p>}
-    </>
-  )
-  if (!(await ask(phrase(T.$startNameNow, { name: row.name }), text, label(o), o.displaces.length > 0))) return
-  try {
-    await set(to)
-    toast(phrase(T.$nameNowHasWordPriority, { name: row.name, word: to }), { action: { label: T.$undo, run: () => void set(was).then(() => toast(phrase(T.$nameNowHasWordPriority, { name: row.name, word: was })), complain) } })
-  } catch (e) {
-    complain(e, T.$couldNotChange)
-  }
-}
+/** What taking an offer is called: who displaces somebody starts once they have left. */
+const label = (o: Suggestion): string => (o.now || o.displaces.length > 0 ? T.$startNow : o.flags.startsWith('--priority') ? T.$raiseThePriority : T.$apply)
 
 function SuggestionLine({ o, of }: { o: Suggestion; of: { project: string; name: string } }) {
-  const to = /^--priority (\S+)$/.exec(o.flags)?.[1]
   const row = rowNamed(of.project, of.name)
+  const no = row && refusal({ id: /^--priority |^--set preemptible=/.test(o.flags) ? 'change' : 'stop' }, row)
   return (
     <li class="offer">
       <div>
@@ -143,7 +124,7 @@ function SuggestionLine({ o, of }: { o: Suggestion; of: { project: string; name:
           ? <div class="muted">{phrase(T.$preemptsGpusMore, { gpus: o.displaces.slice(0, 4).map((n) => `${n.name} (${plural(n.gpus, T.$nGPUs)}, ${n.project}, ${n.user})`).join(', '), more: o.displaces.length > 4 && phrase(T.$andOpenMore, { open: o.displaces.length - 4 }) })}</div>
           : !o.now && <div class="muted">{T.$onceItsPlaceIsFree}</div>}
       </div>
-      {to && row && <Button kind="main" refused={refusal({ id: 'change' }, row)} onClick={() => void raise(o, row, to)}>{label(o)}</Button>}
+      {row && <Button kind="main" refused={no} aria-label={`${label(o)}: ${o.flags}`} onClick={() => later((l) => void l.takeOffer(o, row, label(o)))}>{label(o)}</Button>}
       <Link class="button plain" to={`submit?from=${encodeURIComponent(of.project)}/${encodeURIComponent(of.name)}&with=${encodeURIComponent(o.flags)}`} aria-label={phrase(T.$copyAndEditWithFlags, { flags: o.flags })}><span>{T.$copyAndEditWithThis}</span></Link>
       <Button kind="quiet" icon="copy" aria-label={phrase(T.$copyFlags, { flags: o.flags })} onClick={() => void copy(o.flags)} />
     </li>

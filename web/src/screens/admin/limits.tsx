@@ -8,6 +8,7 @@ import { mayNot } from '../../live/may'
 import { Button, Failure, Loading } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
+import { undoing } from '../../ui/undo'
 import { askFor } from '../../ui/ask'
 import { python } from '../../work/acts'
 import { phrase, T } from '../../texts'
@@ -26,7 +27,7 @@ export function Limits() {
   const no = mayNot('update', 'settings', '-')
   const remove = async (u: UserBound): Promise<void> => {
     if (!(await ask(phrase(T.$deleteName2, { name: u.name }), <p>{T.$theUserIsBoundNoMore}</p>, T.$delete))) return
-    send('DELETE', path(u.name)).then(users.again, (e) => complain(e, T.$couldNotDelete))
+    send('DELETE', path(u.name)).then(() => { toast(phrase(T.$deletedName, { name: u.name }), undoing(() => send('PUT', path(u.name), boundOf(u)), users.again)); users.again() }, (e) => complain(e, T.$couldNotDelete))
   }
   return (
     <>
@@ -59,6 +60,8 @@ export function Limits() {
 }
 
 const of = (has: number, most: number | undefined) => (most === undefined ? none : `${has} / ${most}`)
+
+const boundOf = (u: UserBound) => ({ gpu: u.gpu, maxRunning: u.maxRunning || undefined, maxQueued: u.maxQueued || undefined, note: u.note || undefined })
 
 function userForm(again: () => void, u?: UserBound): void {
   askFor({

@@ -10,6 +10,7 @@ import { CopyAs, curl } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
 import { TaskStatus } from '../../ui/status'
 import { python } from '../../work/acts'
+import { undoing } from '../../ui/undo'
 import { Ask, given, list, pairs } from '../../ui/ask'
 import { phrase, T } from '../../texts'
 
@@ -26,15 +27,20 @@ export function Notifications() {
   const [state, setState] = useState('')
   const sent = useLive<DeliveryList>('v1/notifications/deliveries' + params({ state, limit: 200 }), 'beat', 3000)
   const [making, setMaking] = useState(false)
-  const act = async (what: () => Promise<unknown>, done: string): Promise<void> => {
+  const act = async (what: () => Promise<unknown>, done: string, o?: Parameters<typeof toast>[1]): Promise<void> => {
     try {
       await what()
-      toast(done)
+      toast(done, o)
     } catch (e) {
       complain(e)
     }
     subs.again()
     sent.again()
+  }
+  const remove = async (n: Notification): Promise<void> => {
+    if (!(await ask(phrase(T.$deleteNotificationName, { name: n.name }), <p>{T.$messagesAlreadyBeing}</p>, T.$delete))) return
+    const { createdAt: _, ...same } = n
+    await act(() => send('DELETE', 'v1/notifications/' + encodeURIComponent(n.name)), phrase(T.$deletedName, { name: n.name }), undoing(() => send('POST', 'v1/notifications', same), () => { toast(phrase(T.$createdName, { name: n.name })); subs.again() }))
   }
   if (subs.error && !subs.data) return <Failure error={subs.error} again={subs.again} />
   if (!subs.data) return <Loading what={T.$loadingNotifications} rows={3} />
@@ -59,7 +65,7 @@ export function Notifications() {
                 <td><span class="muted">{way(n)[0]}</span> <span class="clip address" title={way(n)[1]}>{way(n)[1]}</span></td>
                 <td class="row-acts">
                   <Button kind="quiet" aria-label={phrase(T.$testName, { name: n.name })} onClick={() => void act(() => send('POST', 'v1/notifications/test', { name: n.name }), T.$testSent)}>{T.$test}</Button>
-                  <Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: n.name })} onClick={() => void ask(phrase(T.$deleteNotificationName, { name: n.name }), <p>{T.$messagesAlreadyBeing}</p>, T.$delete).then((yes) => void (yes && act(() => send('DELETE', 'v1/notifications/' + encodeURIComponent(n.name)), phrase(T.$deletedName, { name: n.name }))))} />
+                  <Button kind="quiet" icon="trash" aria-label={phrase(T.$deleteName, { name: n.name })} onClick={() => void remove(n)} />
                 </td>
               </tr>
             ))}</tbody>

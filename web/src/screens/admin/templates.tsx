@@ -9,6 +9,7 @@ import { Age, Button, Empty, Failure, Link, Loading } from '../../ui/basics'
 import { askFor, given, list, type Input, type Values } from '../../ui/ask'
 import { CopyAs, curl, type Said } from '../../ui/copyas'
 import { ask, complain, toast } from '../../ui/overlay'
+import { undoing } from '../../ui/undo'
 import { python } from '../../work/acts'
 import { bare, type Doc } from '../submit/doc'
 import { mayNot } from '../../live/may'
@@ -81,7 +82,7 @@ function Row({ t, again }: { t: Template; again: () => void }) {
     if (!(await ask(phrase(T.$deleteWordName, { word: kinds[t.kind].word, name: t.name }), <p>{T.$workloadsCreatedFromItAre}</p>, T.$delete))) return
     try {
       await send('DELETE', path(t.project, t.kind, t.name))
-      toast(phrase(T.$deletedName, { name: t.name }))
+      toast(phrase(T.$deletedName, { name: t.name }), undoing(() => send('POST', path(t.project, t.kind), bodyOf(t)), () => { toast(phrase(T.$createdName, { name: t.name })); again() }))
     } catch (e) {
       complain(e)
     }
@@ -124,6 +125,10 @@ function saidEdit(kind: Kind, t: Template | null, v: Values): Said {
   }
 }
 
+/** What makes it again as it was. */
+const bodyOf = ({ name, document, description, environment, sharedWith, editors }: Template): NewTemplate =>
+  ({ name, document, ...(description && { description }), ...(environment && { environment }), ...(sharedWith?.length && { sharedWith }), ...(editors?.length && { editors }) })
+
 /** Asks for an asset, or for what it is to be now. */
 function edit(kind: Kind, t: Template | null, first: Values, done: () => void): void {
   askFor({
@@ -141,7 +146,7 @@ function edit(kind: Kind, t: Template | null, first: Values, done: () => void): 
       const name = t?.name ?? v.name!.trim()
       const body: NewTemplate = { name, document: await documentOf(v.document!), ...given(v, 'description', 'environment'), ...(list(v.sharedWith).length ? { sharedWith: list(v.sharedWith) } : {}), ...(list(v.editors).length ? { editors: list(v.editors) } : {}) }
       const now = t ? await send<Template>('PUT', path(t.project, kind, name), body) : await send<Template>('POST', path(v.project!, kind), body)
-      toast(phrase(T.$savedNameVersionVersion, { name, version: now.version }))
+      toast(phrase(T.$savedNameVersionVersion, { name, version: now.version }), t ? undoing(() => send('PUT', path(t.project, kind, name), bodyOf(t)), () => { toast(phrase(T.$changedName, { name })); done() }) : {})
       done()
     },
   })

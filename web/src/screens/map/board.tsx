@@ -110,7 +110,7 @@ export function Board(p: Props) {
     <div class="board" ref={box} role="application" tabIndex={0} aria-label={T.$mapOfGPUsArrowKeysMoveFrom}
       onScroll={(e) => setView({ top: e.currentTarget.scrollTop, height: e.currentTarget.clientHeight })} onKeyDown={key}>
       <span class="probe" aria-hidden="true" />
-      <div class="board-room" style={{ height: Math.max(layout.height + 4, cardHeight) + 'px' }}>
+      <div class="board-room" style={{ height: Math.ceil(Math.max(layout.height + 4, cardHeight)) + 'px' }}>
         <canvas ref={canvas} style={{ width: room + 'px', height: view.height + 'px' }} aria-hidden="true" data-spots={layout.spots.length} data-wires={layout.wires.length} data-nvlinks={layout.nvlinks.length} data-slices={layout.chips.length}
           onPointerMove={(e) => {
             const s = found(e) ?? null

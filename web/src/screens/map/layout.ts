@@ -121,7 +121,7 @@ function islands(links: DeviceLink[], spots: Spot[], size: number): Line[] {
     if (row) row[2] = s.x + size
     else rows.set(key, [s.x, s.y + size + 1.5, s.x + size, s.y + size + 1.5])
   }
-  return [...rows.values()].filter(([from, , to]) => to - from > size)
+  return [...rows.values()].filter(([from, , to]) => to - from > size + 1) // more than one
 }
 
 /** The GPU at a point; undefined: none. */

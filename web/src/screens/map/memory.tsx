@@ -1,6 +1,6 @@
 // The map with a memory: who held what a while ago, and is likely to hold it.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Holder, Holdings, HoldingsCourse, Node } from '../../api/types'
+import type { DeviceCourse, Holder, Holdings, HoldingsCourse, Node, NodeCourse } from '../../api/types'
 import { now, present } from '../../lib/clock'
 import { moment, ms, span } from '../../lib/format'
 import { setQuery } from '../../lib/router'
@@ -35,21 +35,53 @@ export function holdingsAt(c: HoldingsCourse, at: number): Holdings {
 /** Whether somebody looked at an instant how well nodes are; what is to come nobody has seen. */
 export const seenAt = (c: HoldingsCourse, at: number): boolean => c.looked.some((l) => l.from <= at && at <= l.to)
 
+/** The partitions that a device of a course stands for: how many of each profile; none: it is a GPU. */
+const partitions = (id: string): [string, number][] => id.split(',').flatMap((p) => {
+  const m = /^(\d+g\.[^=]+)=(\d+)$/.exec(p)
+  return m ? [[m[1]!, Number(m[2])]] : []
+})
+
+/** How many partitions of each profile workloads of ours had at an instant, by node. */
+function partitionsAt(c: HoldingsCourse, at: number): Map<string, Map<string, number>> {
+  const out = new Map<string, Map<string, number>>()
+  for (const n of c.nodes) for (const d of n.devices) for (const [profile, k] of partitions(d.id)) {
+    const had = d.spans.filter((x) => x.from <= at && (!x.to || x.to > at)).length * k
+    const of = out.get(n.name) ?? new Map<string, number>()
+    out.set(n.name, of.set(profile, (of.get(profile) ?? 0) + had))
+  }
+  return out
+}
+
 /**
  * Nodes as they were at an instant; where nobody looked, as if nothing had been wrong.
- * What is to come finds them as they are now.
+ * What is to come finds them as they are now. Those that are gone by now are there as long
+ * as it is known that they were: until the last that was held on them, or seen of them.
+ * Of partitions that others have it is not known when they had them: these are as now.
  */
 export function nodesAt(nodes: Node[], h: Holdings, c: HoldingsCourse, at: number): Node[] {
   const told = new Map(h.nodes.map((n) => [n.name, new Map(n.devices.map((d) => [d.id, (d.held ?? []).reduce((sum, x) => sum + x.part, 0)]))]))
   const ahead = at > ms(c.now)
   const was = new Map(c.nodes.map((n) => [n.name, n.health?.find((x) => x.from <= at && (!x.to || x.to > at))]))
-  return nodes.map((n) => {
+  const [had, have] = [partitionsAt(c, at), partitionsAt(c, ms(c.now))]
+  const here = new Set(nodes.map((n) => n.name))
+  const gone = ahead ? [] : c.nodes.filter((n) => !here.has(n.name) && n.devices.some(whole) && [...n.devices.flatMap((d) => d.spans), ...(n.health ?? [])].some((x) => !x.to || x.to > at)).map(ghost)
+  return [...nodes, ...gone].map((n) => {
     const x = was.get(n.name)
     const used = told.get(n.name)
     const tasks = [...(used?.values() ?? [])].filter((m) => m > 0).length
     const how = ahead ? {} : { ready: !x?.notReady, cordoned: !!x?.cordoned, draining: !!x?.draining, cutOff: !!x?.cutOff, message: '', note: '', tasks }
-    return { ...n, ...how, devices: n.devices.map((d) => ({ ...d, healthy: ahead ? d.healthy : !x?.broken?.includes(d.id), used: used?.get(d.id) ?? 0 })) }
+    const mig = n.mig && Object.fromEntries(Object.entries(n.mig).map(([p, x]) => [p, { ...x, used: Math.max(0, Math.min(x.total, x.used - (have.get(n.name)?.get(p) ?? 0) + (had.get(n.name)?.get(p) ?? 0))) }]))
+    return { ...n, ...how, ...(mig && { mig }), devices: n.devices.map((d) => ({ ...d, healthy: ahead ? d.healthy : !x?.broken?.includes(d.id), used: used?.get(d.id) ?? 0 })) }
   })
+}
+
+const whole = (d: DeviceCourse): boolean => partitions(d.id).length === 0
+
+/** What is known of a node that is gone: its name, and those of its devices that were held. */
+const ghost = (n: NodeCourse): Node => {
+  const none = { total: 0, used: 0 }
+  const devices = n.devices.filter(whole).sort((a, b) => a.id.localeCompare(b.id, undefined, { numeric: true })).map((d, index) => ({ id: d.id, index, product: '', memoryBytes: 0, healthy: true, used: 0 }))
+  return { name: n.name, backend: '', pool: '', ready: true, cordoned: false, tasks: 0, cpu: none, memory: none, gpu: { total: devices.length * 1000, used: 0 }, devices }
 }
 
 const playFor = 24_000 // ms for all of it

@@ -9,6 +9,7 @@ import { Button, Card, Failure, Link } from '../../ui/basics'
 import { CopyAs, curl } from '../../ui/copyas'
 import { Icon } from '../../ui/icons'
 import { ask, complain, toast } from '../../ui/overlay'
+import { undoing } from '../../ui/undo'
 import { amount } from '../../ui/quotabar'
 import { python } from '../../work/acts'
 import { capacity } from '../../work/standing'
@@ -41,6 +42,9 @@ export function patchOf(d: Draft): { pools: Record<string, { gpu: Record<string,
   }
   return { pools }
 }
+
+/** The merge patch that takes a draft back; a pool of which nothing was set before is taken away. */
+export const wasOf = (p: Project, d: Draft) => ({ pools: Object.fromEntries(Object.entries(d).map(([pool, fs]) => [pool, p.pools?.[pool] ? { gpu: Object.fromEntries((Object.keys(fs) as Field[]).map((f) => [f, p.pools?.[pool]?.gpu?.[f] ?? null])) } : null])) })
 
 function flagsOf(d: Draft): string {
   return Object.entries(d).flatMap(([pool, fs]) => Object.entries(fs).map(([f, v]) => `--${f} ${shell(`${pool === '*' ? '' : pool + '.'}gpu=${v.trim() || 'none'}`)}`)).join(' ')
@@ -86,11 +90,13 @@ export function WhatIf({ p, mine, all }: { p: Project; mine: Standing[]; all: St
     const leaves = out && out.of === draft ? out.said.leaves.length : 0
     if (!(await ask(phrase(T.$changeTheQuotasOfName, { name: p.name }), <p>{leaves > 0 ? phrase(T.$workloadsWouldBePreempted, { workloads: plural(leaves, T.$nWorkloads) }) : T.$theChangeTakesEffectAtOnce}</p>, T.$change, leaves > 0))) return
     try {
-      await send('PATCH', `v1/${kind}s/${encodeURIComponent(p.name)}`, patch, 'application/merge-patch+json')
+      const set = (to: unknown): Promise<unknown> => send('PATCH', `v1/${kind}s/${encodeURIComponent(p.name)}`, to, 'application/merge-patch+json')
+      const was = wasOf(p, draft)
+      await set(patch)
       setDraft({})
       setOut(null)
       setError(null)
-      toast(phrase(T.$changedTheQuotasOfName, { name: p.name }))
+      toast(phrase(T.$changedTheQuotasOfName, { name: p.name }), undoing(() => set(was), () => toast(phrase(T.$theQuotasOfNameAreAsBefore, { name: p.name }))))
     } catch (e) {
       complain(e, T.$couldNotChange)
     }

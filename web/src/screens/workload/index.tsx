@@ -3,7 +3,7 @@ import './figures.css'
 import './metrics.css'
 import type { Workload } from '../../api/types'
 import { present } from '../../lib/clock'
-import { localTimes, plural } from '../../lib/format'
+import { count, localTimes, plural } from '../../lib/format'
 import { dialect } from '../../lib/prefs'
 import { useKeys } from '../../lib/keys'
 import { go, setQuery, workloadPath } from '../../lib/router'
@@ -63,7 +63,7 @@ function WorkloadPage({ params, query }: ScreenProps) {
   return (
     <Page title={<>{data!.name}</>} fill={tab === 'logs' || tab === 'terminal'} class="workload" sub={<Head w={w} />} actions={<Actions w={w} />}>
       <Message w={w} />
-      <Tabs label={T.$sections} chosen={tab} to={(id) => workloadPath(project, name, id === 'overview' ? '' : id)} tabs={tabs.map((t) => (t.id === 'tasks' && total > 1 ? { ...t, note: total } : t))} />
+      <Tabs label={T.$sections} chosen={tab} to={(id) => workloadPath(project, name, id === 'overview' ? '' : id)} tabs={tabs.map((t) => (t.id === 'tasks' && total > 1 ? { ...t, note: count(total) } : t))} />
       <div id="tabpanel" role="tabpanel" aria-labelledby={'tab-' + tab} class={'panel panel-' + tab}>
         {tab === 'overview' && <Overview w={w} />}
         {tab === 'tasks' && <Tasks w={w} query={query} />}

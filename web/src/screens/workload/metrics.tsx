@@ -41,7 +41,8 @@ const listed = 24 // ranks that have a button each; of more, one is picked from 
 /** Keys of a rank's lines begin with this. */
 const rankOf = (id: string): string => id.split('/')[0]!
 
-const lineOf = (s: MetricSeries, several: boolean): Line => ({
+const lineOf = (s: MetricSeries, several: boolean, hue: number): Line => ({
+  hue,
   id: `${s.task}/${s.device ?? ''}`,
   name: s.task === undefined ? T.$service : `${s.role} ${s.task}${s.device && several ? phrase(T.$gpuMore, { more: s.deviceIndex ?? s.device }) : ''}`,
   values: s.values as (number | null)[],
@@ -87,7 +88,7 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
           )}
           <div class="metrics-key">
             {ranks.length > 1 && (ranks.length <= listed
-            ? <Key stroke of={ranks.map(([id, name]) => ({ id, name, strong: slow?.behind && String(slow.task) === id }))} chosen={shown} choose={toggle} />
+            ? <Key stroke quiet={[...lines.values()].some((l) => l.length > 8)} of={ranks.map(([id, name]) => ({ id, name, strong: slow?.behind && String(slow.task) === id }))} chosen={shown} choose={toggle} />
             : <label class="pick">{phrase(T.$alsoShowChoice, { choice: <select value="" onChange={(e) => e.currentTarget.value && toggle(e.currentTarget.value)}><option value="">{T.$aRank}</option>{ranks.map(([id, name]) => <option key={id} value={id}>{shown.has(id) ? '✓ ' : ''}{name}</option>)}</select> })}</label>)}
             <Shapes of={noted} />
           </div>
@@ -118,10 +119,15 @@ export function Metrics({ w, query }: { w: Workload; query: URLSearchParams }) {
 function linesOf(m: Measured | null): Map<string, Line[]> {
   const out = new Map<string, Line[]>()
   const devices = new Map<string, Set<string>>()
+  const hues = new Map<string, number>() // of ranks, as the key above the charts has them
+  const one = new Set(m?.series.map((s) => s.task)).size < 2 // whose GPUs are told apart instead
   for (const s of m?.series ?? []) if (s.device) devices.set(String(s.task), (devices.get(String(s.task)) ?? new Set()).add(s.device))
   for (const s of m?.series ?? []) {
     const list = out.get(s.metric) ?? []
-    list.push(lineOf(s, (devices.get(String(s.task))?.size ?? 0) > 1))
+    const rank = String(s.task)
+    if (!hues.has(rank)) hues.set(rank, hues.size)
+    const several = (devices.get(rank)?.size ?? 0) > 1
+    list.push(lineOf(s, several, one && several ? list.length : hues.get(rank)!))
     out.set(s.metric, list)
   }
   return out

@@ -44,6 +44,9 @@ function Charged({ of }: { of: Row }) {
 }
 
 /** Where it is, or where it stands in its queue. */
+/** GPUs as the page counts: parts where they are few, groups where they are many. */
+const amount = (n: number): string => (n < 10_000 ? gpus(n) : count(n))
+
 function Where({ of }: { of: Row }) {
   const wait = waits.value.get(of.id)
   if (wait && !of.endedAt) {
@@ -82,13 +85,13 @@ export const telling: ReadonlySet<string> = new Set(['project', 'user', 'try'])
 export const columns: Column<Row>[] = [
   { id: 'name', title: T.$name, width: 160, grow: 3, rank: 1, sort: byText((r) => r.name), text: (r) => r.name,
     cell: (r) => <Link to={pathOf(r)} class="row-link clip">{r.name}</Link> },
-  { id: 'status', title: T.$status, width: 150, rank: 2, sort: byText((r) => r.phase), text: (r) => r.phase, cell: (r) => <StatusCell of={r} /> },
+  { id: 'status', title: T.$status, width: 164, rank: 2, sort: byText((r) => r.phase), text: (r) => r.phase, cell: (r) => <StatusCell of={r} /> },
   { id: 'why', title: T.$why, width: 170, grow: 6, rank: 4.5, text: (r) => [why(r), firstErrorOf(r), waits.peek().get(r.id)?.message ?? r.message ?? r.reason].filter(Boolean).join(' · '), cell: (r) => <Why of={r} /> },
   { id: 'project', title: T.$project, width: 110, grow: 0.6, rank: 6, sort: byText((r) => r.project), text: (r) => r.project, cell: (r) => <span class="clip">{r.project}</span> },
   { id: 'user', title: T.$user, width: 90, grow: 0.4, rank: 8, sort: byText((r) => r.user), text: (r) => r.user, cell: (r) => <span class="clip">{r.user}</span> },
-  { id: 'gpus', title: T.$gpus, width: 74, align: 'end', rank: 4, sort: byNumber((r) => r.gpus), text: (r) => gpus(r.gpus),
-    cell: (r) => r.gpus > 0 ? <>{(r.gpusHeld ?? 0) > 0 && r.gpusHeld! < r.gpus && gpus(r.gpusHeld!) + '/'}{gpus(r.gpus)}{r.gpuType && <span class="unit">×{r.gpuType}</span>}</> : <span class="none">–</span> },
-  { id: 'where', title: T.$nodes, width: 116, grow: 0.4, rank: 5, text: (r) => (r.nodes ?? []).join(' '), cell: (r) => <Where of={r} /> },
+  { id: 'gpus', title: T.$gpus, width: 92, align: 'end', rank: 4, sort: byNumber((r) => r.gpus), text: (r) => gpus(r.gpus),
+    cell: (r) => r.gpus > 0 ? <>{(r.gpusHeld ?? 0) > 0 && r.gpusHeld! < r.gpus && amount(r.gpusHeld!) + '/'}{amount(r.gpus)}{r.gpuType && <span class="unit">×{r.gpuType}</span>}</> : <span class="none">–</span> },
+  { id: 'where', title: T.$nodes, width: 150, grow: 0.4, rank: 5, text: (r) => (r.nodes ?? []).join(' '), cell: (r) => <Where of={r} /> },
   { id: 'try', title: T.$attempt3, width: 52, align: 'end', rank: 10, sort: byNumber((r) => r.attempt), text: (r) => String(r.attempt), cell: (r) => (r.attempt > 0 ? r.attempt : <span class="none">0</span>) },
   { id: 'ran', title: T.$runTime, width: 84, align: 'end', rank: 9, sort: byNumber((r) => ran(r, present()) || -1), text: (r) => (r.startedAt ? String(Math.round(ran(r, present()) / 1000)) : ''), cell: (r) => <Ran of={r} /> },
   { id: 'age', title: T.$age, width: 60, align: 'end', rank: 3, sort: (a, b) => b.number - a.number, text: (r) => r.createdAt, cell: (r) => <Age at={r.createdAt} /> },
