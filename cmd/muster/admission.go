@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -43,8 +44,7 @@ func admitted(o cli.KubeAdmission, conf operator.Config, log *slog.Logger) (func
 	}
 	s, err := admission.New(admission.Config{Cluster: conf.Cluster, Name: o.Name, Listen: l, Muster: conf.Muster, As: conf.As, Log: log})
 	if err != nil {
-		l.Close()
-		return nil, err
+		return nil, errors.Join(err, l.Close())
 	}
 	return s.Run, nil
 }
