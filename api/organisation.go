@@ -39,7 +39,7 @@ type ProjectSpec struct {
 // limits the tightest, of types what every list has.
 type EffectiveRules struct {
 	TimeLimit map[string]string   `json:"timeLimit,omitempty" doc:"Ends what has run for so long, by kind"`
-	IdleLimit map[string]string   `json:"idleLimit,omitempty" doc:"Ends what has let all its GPUs idle for so long, by kind"`
+	IdleLimit map[string]string   `json:"idleLimit,omitempty" doc:"Ends what has let all its GPUs idle for so long, by kind; KIND-preemptible and KIND-non-preemptible are of some of a kind"`
 	NodeTypes map[string][]string `json:"nodeTypes,omitempty" doc:"Node types that may be used, by kind; an empty list: none"`
 }
 
@@ -86,7 +86,7 @@ type UserLimit struct {
 type ProjectRules struct {
 	Checks       json.RawMessage   `json:"checks,omitempty" doc:"Checks of every workload, each as in a document's checks"`
 	TimeLimit    map[string]string `json:"timeLimit,omitempty" doc:"Ends what has run for so long, by kind"`
-	IdleLimit    map[string]string `json:"idleLimit,omitempty" doc:"Ends what has let all its GPUs idle for so long, by kind"`
+	IdleLimit    map[string]string `json:"idleLimit,omitempty" doc:"Ends what has let all its GPUs idle for so long, by kind; KIND-preemptible and KIND-non-preemptible are of some of a kind"`
 	BudgetHours  float64           `json:"budgetGpuHours,omitempty" minimum:"0" doc:"GPU-hours that may be used in every budgetPeriod"`
 	BudgetPeriod string            `json:"budgetPeriod,omitempty" doc:"Like 30d"`
 }

@@ -40,6 +40,8 @@ type Options struct {
 	// Retries is how often a call that may be repeated is tried again when the
 	// connection fails. 0: 4 times, within about a second; negative: never.
 	Retries int
+	// Transport carries requests in place of connections to Address; nil: these do.
+	Transport http.RoundTripper
 }
 
 // Client is a connection to one server. It is safe for concurrent use. What is
@@ -93,7 +95,11 @@ func New(o Options) (*Client, error) {
 	} else {
 		tr.DialContext = dialer.DialContext
 	}
-	c := &Client{http: &http.Client{Transport: tr}, base: base, address: o.Address, token: o.Token, agent: o.UserAgent, retries: o.Retries}
+	var carry http.RoundTripper = tr
+	if o.Transport != nil {
+		carry = o.Transport
+	}
+	c := &Client{http: &http.Client{Transport: carry}, base: base, address: o.Address, token: o.Token, agent: o.UserAgent, retries: o.Retries}
 	if c.agent == "" {
 		c.agent = "muster-client"
 	}

@@ -34,7 +34,7 @@ var noValue = map[string]string{
 var everything = map[string]any{
 	"leaderElection.enabled": true, "server.runtimeClass": "nvidia", "server.reservationImage": "busybox", "server.awaitMove": true,
 	"server.takeOver": []any{"kube"}, "server.registry": "registry.example.com/muster", "server.imageCache": "10Gi", "server.uiHosts": []any{"muster.example.com"},
-	"server.tokenAudience": "muster", "server.podSecurity": "baseline", "server.isolateNetwork": true, "server.mirrorQuotas": true, "server.shareLinks": true, "server.allowAddresses": []any{"hooks.example.com:443", "10.0.0.0/8"}, "server.refuseAddresses": []any{"private", "fd00::/8"}, "server.nodeGrace": "2m",
+	"server.tokenAudience": "muster", "server.podSecurity": "baseline", "server.isolateNetwork": true, "server.mirrorQuotas": true, "server.shareLinks": true, "server.allowAddresses": []any{"hooks.example.com:443", "10.0.0.0/8"}, "server.refuseAddresses": []any{"private", "fd00::/8"}, "server.nodeGrace": "2m", "admission.enabled": true, "admission.userPrefix": "oidc:",
 	"server.moveRest": "5m", "server.inOrder": true, "server.past.weight": 0.5, "server.past.window": "14d", "server.past.halfLife": "2d",
 	"tls.existingSecret": "muster-tls", "sso.existingSecret": "muster-sso", "vault.existingSecret": "muster-vault", "secretsKey.existingSecret": "muster-keys", "checkKeys.existingSecret": "muster-check-keys",
 	"audit.syslog": []any{"tls://siem.example.com:6514"}, "audit.webhooks": []any{"https://siem.example.com/muster?a=b: c"}, "audit.existingSecret": "muster-audit",

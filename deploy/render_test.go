@@ -124,6 +124,14 @@ func functions(all *template.Template) template.FuncMap {
 		"fail":       func(why string) (string, error) { return "", errors.New(why) },
 		"lookup":     func(_, _, _, _ string) map[string]any { return nil },
 		"b64enc":     func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+		"list":       func(all ...any) []any { return all },
+		"dict": func(pairs ...any) map[string]any {
+			m := map[string]any{}
+			for i := 0; i+1 < len(pairs); i += 2 {
+				m[pairs[i].(string)] = pairs[i+1]
+			}
+			return m
+		},
 		"randAlphaNum": func(n int) string {
 			text := rand.Text()
 			for len(text) < n {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/client-go/rest"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/musterhq/muster/internal/backend/logfile"
 	"github.com/musterhq/muster/internal/cli"
 	"github.com/musterhq/muster/internal/operator"
+	"github.com/musterhq/muster/internal/server"
 	"github.com/musterhq/muster/internal/server/access"
 	"github.com/musterhq/muster/internal/store"
 )
@@ -114,20 +116,34 @@ func (p *backends) add(o cli.ServerOptions, name, prefix string, config *rest.Co
 
 // operator shows workloads as objects of the first cluster, where that knows the
 // resource and it is wanted.
-func (p *backends) operator(o cli.ServerOptions, address string, log *slog.Logger) (func(context.Context), error) {
-	if len(p.kubes) == 0 || !o.KubeMirror {
+func (p *backends) operator(o cli.ServerOptions, address string, srv *server.Server, log *slog.Logger) (func(context.Context), error) {
+	switch {
+	case o.KubeAdmission.Listen != "" && (len(p.kubes) == 0 || !o.KubeMirror):
+		return nil, precondition("--kube-admission is for a server that takes workloads as objects of a cluster, and this one takes none", "leave it out, or name a cluster with --backend kube or --cluster, and not --kube-mirror=false")
+	case len(p.kubes) == 0 || !o.KubeMirror:
 		return func(context.Context) {}, nil
 	}
 	c, err := client.New(client.Options{Address: address, UserAgent: "muster-kubeface"})
 	if err != nil {
 		return nil, err
 	}
-	f, err := operator.New(operator.Config{Cluster: p.kubes[0].config, Spaces: p.kubes[0].Backend, Muster: c, Log: log})
+	conf := operator.Config{Cluster: p.kubes[0].config, Spaces: p.kubes[0].Backend, Muster: c, Log: log}
+	asked := func(context.Context) {}
+	if o.KubeAdmission.Listen != "" {
+		conf.As = inCluster(o.KubeAdmission, srv)
+		if asked, err = admitted(o.KubeAdmission, conf, log); err != nil {
+			return nil, err
+		}
+	}
+	f, err := operator.New(conf)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) {
 		defer c.Close()
+		var both sync.WaitGroup
+		defer both.Wait()
+		both.Go(func() { asked(ctx) })
 		p.kubes[0].WhileDriving(ctx, f.Run)
 	}, nil
 }

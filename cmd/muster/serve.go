@@ -202,7 +202,7 @@ func govern(ctx context.Context, o cli.ServerOptions, log *slog.Logger, probes *
 		Status: status,
 	})
 	probes.pass(srv.Probes())
-	operator, err := where.operator(o, address, log)
+	operator, err := where.operator(o, address, srv, log)
 	if err != nil {
 		return err
 	}

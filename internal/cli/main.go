@@ -28,6 +28,14 @@ import (
 	"github.com/musterhq/muster/internal/handover"
 )
 
+// KubeAdmission is how the API server of the first cluster says whose the objects of
+// workloads are.
+type KubeAdmission struct {
+	Listen string // HOST:PORT at which it asks; empty: whose they are is not known
+	Name   string // of the MutatingWebhookConfiguration that has it ask
+	Prefix string // with which names of people in the cluster begin, and which is left out here
+}
+
 // ServerOptions say how a server is to run.
 type ServerOptions struct {
 	DataDir string
@@ -65,7 +73,8 @@ type ServerOptions struct {
 	KubeMirrorQuotas         bool     // namespaces that are made for projects bound what is in them by the projects' limits
 	KubePodSecurity          string   // that namespaces enforce which are made for projects; empty: the cluster's default
 	KubeTokenAudience        string   // tokens of service accounts for it let them in; empty: none does
-	KubeMirror               bool     // workloads are objects of the first cluster, where it knows them
+	KubeAdmission            KubeAdmission
+	KubeMirror               bool // workloads are objects of the first cluster, where it knows them
 	// LeaderElect lets several servers stand ready, of which one works: which,
 	// the lease LeaseName in LeaseNamespace of the cluster says, else the lock of
 	// the data directory.

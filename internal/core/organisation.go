@@ -1,6 +1,7 @@
 package core
 
 import (
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -65,7 +66,41 @@ type Project struct {
 type Bounds struct {
 	TimeLimit time.Duration `json:"timeLimit,omitempty"`
 	IdleLimit time.Duration `json:"idleLimit,omitempty"`
-	NodeTypes []string      `json:"nodeTypes,omitzero"`
+	// IdlePreemptible holds beside it while the workload is preemptible, IdleNonPreemptible
+	// while it is not; 0: nothing does.
+	IdlePreemptible    time.Duration `json:"idlePreemptible,omitempty"`
+	IdleNonPreemptible time.Duration `json:"idleNonPreemptible,omitempty"`
+
+	NodeTypes []string `json:"nodeTypes,omitzero"`
+}
+
+// Idle is how long a workload may leave its GPUs idle that is preemptible, or is not; 0: any
+// time.
+func (b *Bounds) Idle(preemptible bool) time.Duration {
+	beside := b.IdleNonPreemptible
+	if preemptible {
+		beside = b.IdlePreemptible
+	}
+	if beside > 0 && (b.IdleLimit <= 0 || beside < b.IdleLimit) {
+		return beside
+	}
+	return b.IdleLimit
+}
+
+// What stands behind a kind in Rules.IdleLimit where it is about only those of the kind that
+// are preemptible, or are not.
+const (
+	WherePreemptible    = "-preemptible"
+	WhereNonPreemptible = "-non-preemptible"
+)
+
+// IdleKind is the kind that an entry of Rules.IdleLimit is about.
+func IdleKind(key lifecycle.Kind) lifecycle.Kind {
+	kind, ok := strings.CutSuffix(string(key), WhereNonPreemptible)
+	if !ok {
+		kind, _ = strings.CutSuffix(kind, WherePreemptible)
+	}
+	return lifecycle.Kind(kind)
 }
 
 // NewProject returns a project with nothing decided.
@@ -179,7 +214,8 @@ type Rules struct {
 	Checks []spec.Check `json:"checks,omitempty"`
 	// TimeLimit ends what has run for so long, by kind; zero or absent: none.
 	TimeLimit map[lifecycle.Kind]time.Duration `json:"timeLimit,omitempty"`
-	// IdleLimit ends what has let all its GPUs idle for so long, by kind.
+	// IdleLimit ends what has let all its GPUs idle for so long, by kind: of all of a kind,
+	// or with WherePreemptible and WhereNonPreemptible behind it of some.
 	IdleLimit map[lifecycle.Kind]time.Duration `json:"idleLimit,omitempty"`
 	// Budget is how many GPU-seconds the project may use in every Period, which
 	// is counted in whole periods since 1970 UTC; zero: any. A workload is

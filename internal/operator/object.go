@@ -13,13 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/musterhq/muster/internal/operator/admission"
 )
 
 // Marks that tell who made what. An object that we made says of which workload
 // it is, a workload that was applied as an object says of which.
 const (
 	manager    = "muster"
-	noteID     = "muster.dev/workload-id"
+	noteID     = admission.NoteWorkload
 	labelOwner = "app.kubernetes.io/managed-by"
 	// labelFrom is the UID of the resource definition under which a workload was
 	// applied: with another cluster, or the definition made anew, it is another,

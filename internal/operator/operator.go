@@ -27,6 +27,7 @@ import (
 
 	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/operator/admission"
 )
 
 // Spaces knows which namespace is whose project.
@@ -43,6 +44,10 @@ type Config struct {
 	Spaces  Spaces
 	Muster  *client.Client
 	Log     *slog.Logger
+	// As is a client with the rights of whom the API server calls so. With it what people
+	// apply is theirs, by what their objects say of their author (admission.NoteAuthor);
+	// nil: it is Muster's.
+	As admission.As
 	// Keep is how long an object that we made stays after the end of its
 	// workload; 0: a day. Applied ones stay until someone deletes them.
 	Keep time.Duration

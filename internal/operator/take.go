@@ -151,7 +151,12 @@ func (s *session) submit(ctx context.Context, o *shadow) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.c.Muster.Submit(ctx, doc, client.SubmitOptions{Project: string(project), Key: fmt.Sprintf("kube-%s-%d", o.UID, u.GetGeneration())})
+	author, done, err := s.author(u)
+	if err != nil {
+		return s.refuse(ctx, o, u.GetGeneration(), reasonRefused, err.Error())
+	}
+	defer done()
+	w, err := author.Submit(ctx, doc, client.SubmitOptions{Project: string(project), Key: fmt.Sprintf("kube-%s-%d", o.UID, u.GetGeneration())})
 	generation, hash := u.GetGeneration(), hashOf(specOf(u))
 	if codeOf(err) == "conflict" {
 		var before int64
@@ -240,10 +245,15 @@ func (s *session) change(ctx context.Context, o *shadow) error {
 	if err != nil {
 		return err
 	}
+	author, done, err := s.author(u)
+	if err != nil {
+		return s.refuse(ctx, o, generation, reasonRefused, err.Error())
+	}
+	defer done()
 	// What is compared is what the document stands for; where it cannot be told,
 	// the server says why when it is to be changed.
 	if parsed, err := spec.Parse(doc); err == nil && parsed.NamesAssets() {
-		if whole, err := s.c.Muster.Assembled(ctx, doc); err == nil {
+		if whole, err := author.Assembled(ctx, doc); err == nil {
 			doc = whole
 		}
 	}
@@ -251,9 +261,9 @@ func (s *session) change(ctx context.Context, o *shadow) error {
 	switch {
 	case len(r.paths) == 0 && r.valid: // others have made it so
 	case r.effect == spec.EffectLive && !lifecycle.Phase(w.Phase).End():
-		w, err = s.c.Muster.Change(ctx, client.AllProjects, w.ID, r.patch)
+		w, err = author.Change(ctx, client.AllProjects, w.ID, r.patch)
 	default:
-		w, err = s.c.Muster.Update(ctx, client.AllProjects, w.ID, doc)
+		w, err = author.Update(ctx, client.AllProjects, w.ID, doc)
 	}
 	switch {
 	case refused(err) && r.valid && r.effect != spec.EffectLive && r.effect != spec.EffectRolling:

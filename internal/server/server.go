@@ -109,6 +109,7 @@ type Server struct {
 	api      huma.API
 	mux      *access.Mux
 	guarded  http.HandlerFunc // serve, without its panics
+	behalf   http.HandlerFunc // answer, without its panics, of who is known already
 	closing  chan struct{}
 	once     sync.Once
 }
@@ -131,6 +132,7 @@ func New(c Config) *Server {
 	s.metrics = newMetrics(s)
 	s.metrics.registry.MustRegister(c.Collectors...)
 	s.guarded = guarded(s.serve, s.Log, s.metrics.panics)
+	s.behalf = guarded(s.answer, s.Log, s.metrics.panics)
 	s.routes()
 	return s
 }
@@ -158,13 +160,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	r = in
+	s.answer(w, in)
+}
+
+// answer answers a request of somebody who has been let in.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		// What curl -d says unless told otherwise. There are no forms here, and
 		// nothing of a page of somebody else gets this far, so it can only mean JSON.
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if r, p = request.WithCondition(r); p != nil {
+	r, p := request.WithCondition(r)
+	if p != nil {
 		problem.Write(w, p)
 		return
 	}

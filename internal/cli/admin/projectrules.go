@@ -39,6 +39,7 @@ they may leave their GPUs idle, how many GPU-hours they may use, and what must
 be approved before they run. What is not named stays; an empty value removes
 it, and --clear everything that was there before.`,
 		Example: `  muster project set vision --time-limit training=12h --idle-limit workspace=30m
+  muster project set vision --idle-limit workspace-preemptible=10m --idle-limit workspace-non-preemptible=4h
   muster project set vision --budget 100h/30d
   muster project set vision --check name=legal,type=approval,users=ann+bob
   muster project set vision --time-limit training= --check legal=
@@ -54,7 +55,7 @@ it, and --clear everything that was there before.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.timeLimit, "time-limit", nil, "KIND=DURATION ends what has run for so long; repeat for several")
-	f.StringArrayVar(&o.idleLimit, "idle-limit", nil, "KIND=DURATION ends what has let all its GPUs idle for so long; repeat for several")
+	f.StringArrayVar(&o.idleLimit, "idle-limit", nil, "KIND=DURATION ends what has let all its GPUs idle for so long; workspace-preemptible and workspace-non-preemptible are kinds here, too; repeat for several")
 	f.StringVar(&o.budget, "budget", "", "HOURS/PERIOD: GPU-hours that may be used in every period, like 100h/30d")
 	f.StringArrayVar(&o.checks, "check", nil, "what must be approved first: name=legal,type=approval,users=ann+bob; NAME= removes one")
 	f.BoolVar(&o.clear, "clear", false, "remove all that it demands, before what else is said")

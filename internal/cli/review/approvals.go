@@ -1,6 +1,7 @@
 package review
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -8,9 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/client"
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
+	"github.com/musterhq/muster/internal/core/rbac"
 )
 
 // NewApprovals makes the command approvals.
@@ -102,6 +105,9 @@ func newDelegate(s *session.Session) *cobra.Command {
 				return err
 			}
 			s.Say("%s decides for %s in %s until %s", d.To, d.From, session.ScopeText(d.Scope), time.Time(d.Until).UTC().Format(time.RFC3339))
+			if blind(cmd.Context(), c, d) {
+				s.Say("%s sees no workloads there, and so cannot decide yet: muster access-rule create --user %s --role viewer", d.To, d.To)
+			}
 			return nil
 		},
 	}
@@ -109,6 +115,22 @@ func newDelegate(s *session.Session) *cobra.Command {
 	cmd.Flags().StringVar(&until, "until", "", "until when: 7d, 'fri 18:00', or an instant; at most 90 days")
 	cmd.Flags().StringVar(&comment, "comment", "", "why")
 	return cmd
+}
+
+// blind reports whether access control keeps whom somebody lets decide from seeing what is
+// to be decided. Where that cannot be asked it does not.
+func blind(ctx context.Context, c *client.Client, d *api.Delegation) bool {
+	me, err := c.Access.WhoAmI(ctx)
+	if err != nil || !me.AccessControl {
+		return false
+	}
+	for _, noun := range []string{rbac.Trainings, rbac.Workspaces, rbac.Inferences} {
+		a, err := c.Access.CanI(ctx, client.Question{Verb: rbac.Read, Noun: noun, Scope: d.Scope, As: d.To})
+		if err != nil || a.Allowed {
+			return false
+		}
+	}
+	return true
 }
 
 func newDelegations(s *session.Session) *cobra.Command {

@@ -223,10 +223,6 @@ func (s *submission) finish(tail []string) {
 	if d.Image == "" && !s.Partial {
 		s.Refuse(s.line, "--image", "", "is missing", "write the image that it runs")
 	}
-	if !s.Partial && d.PullPolicy == "" && !s.has("image-pull-policy") && d.Image != "" {
-		d.PullPolicy = "always"
-		s.Note(source.Note{Line: s.line, Field: "--image-pull-policy", Fate: source.Translated, To: "pullPolicy", Reason: "Run:ai always looks where it is not told"})
-	}
 	if s.old && !s.Partial && d.Image != "" {
 		d.Retry.Pull = new(-1)
 		s.Note(source.Note{Line: s.line, Field: "--image", Fate: source.Translated, To: "retry.pull", Reason: "a job of Run:ai waits for its image for as long as that takes, and keeps what it was given"})

@@ -277,7 +277,7 @@ func systemWait(t *testing.T, r row) string {
 
 func limit(t *testing.T, r row) string {
 	kind := lifecycle.Kind(r.fields[0])
-	bounds := core.Bounds{TimeLimit: span(r.fields[2], "time"), IdleLimit: span(r.fields[2], "idle")}
+	bounds := core.Bounds{TimeLimit: span(r.fields[2], "time"), IdleLimit: span(r.fields[2], "idle"), IdlePreemptible: span(r.fields[2], "idle-preemptible"), IdleNonPreemptible: span(r.fields[2], "idle-firm")}
 	begin := time.Unix(1e9, 0)
 	var running, idle time.Time
 	if has(r.fields[3], "runs") {

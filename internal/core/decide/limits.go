@@ -50,7 +50,7 @@ func FirstEnd(kind lifecycle.Kind, doc *spec.Document, project core.ProjectID, b
 		return End{}, false
 	}
 	ownTime, ownIdle := doc.MaxDuration.Std(), doc.IdleLimit.Std()
-	theirTime, theirIdle := bounds.TimeLimit, bounds.IdleLimit
+	theirTime, theirIdle := bounds.TimeLimit, bounds.Idle(doc.Preemptible != nil && *doc.Preemptible)
 	var first End
 	for _, l := range []struct {
 		from    time.Time

@@ -211,7 +211,11 @@ func rules(r *core.Rules) error {
 		m     map[lifecycle.Kind]time.Duration
 	}{{"timeLimit", r.TimeLimit}, {"idleLimit", r.IdleLimit}} {
 		for _, k := range slices.Sorted(maps.Keys(l.m)) {
-			if err := kind(l.field, k); err != nil {
+			of := k
+			if l.field == "idleLimit" {
+				of = core.IdleKind(k)
+			}
+			if err := kind(l.field, of); err != nil {
 				return err
 			}
 			if l.m[k] <= 0 {

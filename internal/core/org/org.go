@@ -156,7 +156,7 @@ func (t Tree) NodeTypes(id core.ProjectID, kind lifecycle.Kind) []string {
 // BoundsNow are what holds now for workloads of a kind in a project.
 func (t Tree) BoundsNow(id core.ProjectID, kind lifecycle.Kind) core.Bounds {
 	r := t.Rules(id)
-	return core.Bounds{TimeLimit: r.TimeLimit[kind], IdleLimit: r.IdleLimit[kind], NodeTypes: t.NodeTypes(id, kind)}
+	return core.Bounds{TimeLimit: r.TimeLimit[kind], IdleLimit: r.IdleLimit[kind], IdlePreemptible: r.IdleLimit[kind+core.WherePreemptible], IdleNonPreemptible: r.IdleLimit[kind+core.WhereNonPreemptible], NodeTypes: t.NodeTypes(id, kind)}
 }
 
 // BoundsOf are what holds for a workload: what did when its document became its own.

@@ -314,3 +314,33 @@ func TestWhatIsBelowOnlyTightens(t *testing.T) {
 		t.Errorf("holds: %+v", b)
 	}
 }
+
+// TestIdleLimitsOfSomeOfAKind: what is preemptible may have another limit than what is not,
+// beside that of the kind; of several above each other the tightest holds, each by itself.
+func TestIdleLimitsOfSomeOfAKind(t *testing.T) {
+	type limits = map[lifecycle.Kind]time.Duration
+	w, m := lifecycle.Workspace, time.Minute
+	dep := core.NewProject("research", time.Time{})
+	dep.Department, dep.IdleLimit = true, limits{"workspace-preemptible": 20 * m, "workspace-non-preemptible": 240 * m}
+	p := core.NewProject("vision", time.Time{})
+	p.Parent, p.IdleLimit = "research", limits{w: 60 * m, "workspace-preemptible": 30 * m}
+	b := org.TreeOf([]core.Project{dep, p}).BoundsNow("vision", w)
+	if yes, no := b.Idle(true), b.Idle(false); yes != 20*m || no != 60*m {
+		t.Errorf("a preemptible workspace may idle %v, another %v; want 20m, 1h", yes, no)
+	}
+	if other := org.TreeOf([]core.Project{dep, p}).BoundsNow("vision", lifecycle.Training); other.Idle(true) != 0 {
+		t.Errorf("a training may idle %v", other.Idle(true))
+	}
+	for key, ok := range map[lifecycle.Kind]bool{"workspace-preemptible": true, "training-non-preemptible": true, "workspace-firm": false, "-preemptible": false, "workspace-preemptible-preemptible": false} {
+		p := core.NewProject("p", time.Time{})
+		p.IdleLimit = limits{key: m}
+		if err := org.TreeOf(nil).Check(&p, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	p = core.NewProject("p", time.Time{})
+	p.TimeLimit = limits{"workspace-preemptible": m}
+	if err := org.TreeOf(nil).Check(&p, nil); err == nil {
+		t.Error("a time limit is of all of a kind")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -190,6 +191,18 @@ func (p *Policy) Known(name string) (Caller, bool) {
 		c.Groups = slices.Concat(u.Groups, slices.DeleteFunc(slices.Clone(a.Groups), func(g string) bool { return g == MachineGroup || OfCluster(g) }))
 	}
 	return c, ok && !u.Disabled
+}
+
+// OfCluster is the caller whom the API server of a cluster calls so: a service account with
+// its groups, or the user of that name; false: nobody is called so here.
+func (p *Policy) OfCluster(name string) (Caller, bool) {
+	namespace, ok := strings.CutPrefix(name, ClusterAccount+":")
+	if !ok {
+		c, ok := p.Known(name)
+		return Caller{Name: name, Kind: core.SubjectUser, Groups: c.Groups}, ok && c.Kind == core.SubjectUser
+	}
+	namespace, _, ok = strings.Cut(namespace, ":")
+	return Caller{Name: name, Kind: core.SubjectServiceAccount, Groups: []string{ClusterAccounts, ClusterAccounts + ":" + namespace, name}}, ok
 }
 
 // Account is the user whose account at an identity provider is the one of a subject.

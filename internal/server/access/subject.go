@@ -21,6 +21,7 @@ type subject struct {
 	name    string
 	token   string // id of the token that was shown
 	account string // token of a service account of a cluster; empty: it came otherwise
+	cluster bool   // who the API server of a cluster has said it is
 	socket  bool
 	uid     int // of the machine, where it came by the socket, be it in a browser that was let in there
 	owner   bool
@@ -45,6 +46,8 @@ func (s *subject) caller() (rbac.Caller, bool) {
 		return rbac.Caller{Name: s.name, Kind: core.SubjectUser, Owner: true}, true
 	case s.account != "":
 		return s.ofAccount()
+	case s.cluster:
+		return rights.OfCluster(s.name)
 	case s.token != "":
 		c := rights.By(s.token, s.guard.clock())
 		if c == nil {
@@ -242,7 +245,7 @@ func (s *subject) refusal(verb, noun string, scope core.ProjectID, owner string)
 		where = "--project " + string(scope)
 	}
 	kind := c.Kind
-	if s.account != "" {
+	if s.account != "" || rbac.OfCluster(s.name) {
 		kind = core.SubjectGroup // an account of a cluster is a group of one
 	}
 	hint := fmt.Sprintf("%s can give it: muster access-rule create --%s %s --role ROLE %s, with one of the roles %s", who, kind, c.Name, where, strings.Join(roles, ", "))

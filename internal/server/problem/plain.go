@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/musterhq/muster/api"
 )
 
@@ -65,6 +67,16 @@ func plain(location, message string) (path, problem string) {
 		found += " " + clip(m[2], 40)
 	}
 	return path, "found " + found + ", expected " + wanted(m[4])
+}
+
+// choices are the words that are allowed where another one was found; false: it is wrong
+// otherwise.
+func choices(d *huma.ErrorDetail) ([]string, bool) {
+	list, ok := strings.CutPrefix(d.Message, `expected value to be one of "`)
+	if _, text := d.Value.(string); !ok || !text {
+		return nil, false
+	}
+	return strings.Split(strings.TrimSuffix(list, `"`), ", "), true
 }
 
 // wanted is a type of Go in words.

@@ -128,16 +128,27 @@ func Framework(status int, msg string, errs ...error) huma.StatusError {
 	if status == http.StatusInternalServerError && msg == "cannot read request body" { // how it is cut into pieces is wrong, or it was broken off
 		status, msg = http.StatusBadRequest, "the body of the request cannot be read"
 	}
+	hint := "see /docs for what is expected"
+	if _, most, ok := strings.Cut(strings.TrimSuffix(msg, " bytes"), "limit="); ok && status == http.StatusRequestEntityTooLarge {
+		if n, err := strconv.Atoi(most); err == nil && n >= 1<<20 {
+			most = strconv.Itoa(n>>20) + " Mi"
+		}
+		msg, hint = "the body of the request has more than "+most+"B", "send less at once: several requests, or a document that names what it need not say itself (a data source, an image)"
+	}
 	code := map[int]string{404: "not_found", 409: "conflict", 500: "internal"}[status]
 	if code == "" {
 		code = "invalid"
 	}
-	p := New(status, code, msg, "see /docs for what is expected")
+	p := New(status, code, msg, hint)
 	for _, err := range errs {
 		var d *huma.ErrorDetail
 		if errors.As(err, &d) {
 			if len(p.Errors) == fieldsMost {
 				break
+			}
+			if of, ok := choices(d); ok && len(errs) == 1 { // as what our own checks refuse
+				value, _ := d.Value.(string)
+				return OneOf(strings.TrimPrefix(d.Location, "body."), clip(value, valueMost), of...)
 			}
 			path, wrong := plain(d.Location, clip(d.Message, detailMost))
 			p.Errors = append(p.Errors, api.FieldProblem{Path: path, Problem: wrong})

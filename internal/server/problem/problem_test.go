@@ -33,6 +33,27 @@ func TestTheFrameworkSpeaksOfJSON(t *testing.T) {
 	}
 }
 
+// TestAWordThatIsNotKnown is refused with its field, itself, what is allowed and what to do,
+// wherever that is found out.
+func TestAWordThatIsNotKnown(t *testing.T) {
+	p := Framework(422, "validation failed", &huma.ErrorDetail{Location: "body.type", Message: `expected value to be one of "approval, webhook, image"`, Value: "imag"}).(*api.Problem)
+	if p.Detail != `type: "imag" is not known` || p.Hint != "write one of approval, webhook, image" || p.Errors[0].Path != "type" || p.Errors[0].Value != "imag" || !slices.Equal(p.Errors[0].Allowed, []string{"approval", "webhook", "image"}) {
+		t.Errorf("%+v", p)
+	}
+	other := Framework(422, "validation failed", &huma.ErrorDetail{Location: "body.type", Message: `expected value to be one of "1, 2"`, Value: 3.0}).(*api.Problem)
+	if other.Errors[0].Path != "body.type" {
+		t.Errorf("a number: %+v", other)
+	}
+}
+
+// TestABodyThatIsTooLong is refused with how long it may be.
+func TestABodyThatIsTooLong(t *testing.T) {
+	p := Framework(413, "request body is too large limit=1048577 bytes").(*api.Problem)
+	if p.Detail != "the body of the request has more than 1 MiB" || !strings.Contains(p.Hint, "send less at once") {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestARefusalIsShort whatever was sent.
 func TestARefusalIsShort(t *testing.T) {
 	long := strings.Repeat("é", 100_000) + "\xff"

@@ -270,8 +270,12 @@ func limits(field string, in map[string]string) (map[lifecycle.Kind]time.Duratio
 	}
 	out := make(map[lifecycle.Kind]time.Duration, len(in))
 	for _, k := range slices.Sorted(maps.Keys(in)) {
-		if !slices.Contains(lifecycle.Kinds(), lifecycle.Kind(k)) {
-			return nil, problem.OneOf(field+"."+k, k, "training", "distributed", "workspace", "inference", "external")
+		kind, allowed := lifecycle.Kind(k), []string{"training", "distributed", "workspace", "inference", "external"}
+		if field == "idleLimit" {
+			kind, allowed = core.IdleKind(kind), append(allowed, "workspace"+core.WherePreemptible, "workspace"+core.WhereNonPreemptible)
+		}
+		if !slices.Contains(lifecycle.Kinds(), kind) {
+			return nil, problem.OneOf(field+"."+k, k, allowed...)
 		}
 		d, err := spec.ParseDuration(in[k])
 		if err != nil || d <= 0 {

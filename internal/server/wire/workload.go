@@ -118,13 +118,16 @@ func course(out *api.Workload, w *core.Workload, tasks []core.Task) {
 	if h := w.Hold; h != nil {
 		out.Hold = &api.Hold{By: h.By, Message: h.Message, At: api.Time(h.At)}
 	}
-	if b := w.Bounds; b != nil && (b.TimeLimit > 0 || b.IdleLimit > 0 || b.NodeTypes != nil) {
-		out.Bounds = &api.Bounds{NodeTypes: b.NodeTypes}
+	if b := w.Bounds; b != nil {
+		idle := b.Idle(w.Spec.Preemptible != nil && *w.Spec.Preemptible)
+		if b.TimeLimit > 0 || idle > 0 || b.NodeTypes != nil {
+			out.Bounds = &api.Bounds{NodeTypes: b.NodeTypes}
+		}
 		if b.TimeLimit > 0 {
 			out.Bounds.TimeLimit = spec.Duration(b.TimeLimit).String()
 		}
-		if b.IdleLimit > 0 {
-			out.Bounds.IdleLimit = spec.Duration(b.IdleLimit).String()
+		if idle > 0 {
+			out.Bounds.IdleLimit = spec.Duration(idle).String()
 		}
 	}
 	out.Metadata = w.Metadata

@@ -209,7 +209,7 @@ func (o *watch) ends(w *core.Workload) []limit {
 	add(running, time.Duration(w.Spec.MaxDuration))
 	add(running, w.Bounds.TimeLimit)
 	add(w.IdleSince, time.Duration(w.Spec.IdleLimit))
-	add(w.IdleSince, w.Bounds.IdleLimit)
+	add(w.IdleSince, w.Bounds.Idle(w.Spec.Preemptible != nil && *w.Spec.Preemptible))
 	return slices.Clip(all)
 }
 

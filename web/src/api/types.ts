@@ -662,7 +662,7 @@ export interface EffectivePolicy {
 }
 
 export interface EffectiveRules {
-  /** Ends what has let all its GPUs idle for so long, by kind */
+  /** Ends what has let all its GPUs idle for so long, by kind; KIND-preemptible and KIND-non-preemptible are of some of a kind */
   idleLimit?: Record<string, string>
   /** Node types that may be used, by kind; an empty list: none */
   nodeTypes?: Record<string, string[] | null>
@@ -1218,7 +1218,7 @@ export interface NewProject {
   budgets?: Budget[]
   /** Checks of every workload, each as in a document's checks */
   checks?: unknown
-  /** Ends what has let all its GPUs idle for so long, by kind */
+  /** Ends what has let all its GPUs idle for so long, by kind; KIND-preemptible and KIND-non-preemptible are of some of a kind */
   idleLimit?: Record<string, string>
   /** Workloads that have not started; one more is refused. 0: any */
   maxQueued?: number
@@ -1970,7 +1970,7 @@ export interface Project {
   department?: boolean
   /** What holds for what is submitted now, with what stands above it; absent: no such rule */
   effective?: EffectiveRules
-  /** Ends what has let all its GPUs idle for so long, by kind */
+  /** Ends what has let all its GPUs idle for so long, by kind; KIND-preemptible and KIND-non-preemptible are of some of a kind */
   idleLimit?: Record<string, string>
   /** Workloads that have not started; one more is refused. 0: any */
   maxQueued?: number
@@ -2026,7 +2026,7 @@ export interface ProjectRules {
   budgetPeriod?: string
   /** Checks of every workload, each as in a document's checks */
   checks?: unknown
-  /** Ends what has let all its GPUs idle for so long, by kind */
+  /** Ends what has let all its GPUs idle for so long, by kind; KIND-preemptible and KIND-non-preemptible are of some of a kind */
   idleLimit?: Record<string, string>
   /** Ends what has run for so long, by kind */
   timeLimit?: Record<string, string>
@@ -2043,7 +2043,7 @@ export interface ProjectSpec {
   budgets?: Budget[]
   /** Checks of every workload, each as in a document's checks */
   checks?: unknown
-  /** Ends what has let all its GPUs idle for so long, by kind */
+  /** Ends what has let all its GPUs idle for so long, by kind; KIND-preemptible and KIND-non-preemptible are of some of a kind */
   idleLimit?: Record<string, string>
   /** Workloads that have not started; one more is refused. 0: any */
   maxQueued?: number
