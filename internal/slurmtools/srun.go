@@ -138,7 +138,10 @@ func srun(args []string) (int, error) {
 		return 1, err
 	}
 	r.began(&s)
+	s.o.around.fromEnvironment()
+	runBeside(s.o.around.prolog, "prolog_srun")
 	code, err := s.run()
+	runBeside(s.o.around.epilog, "epilog_srun")
 	if err != nil {
 		code = max(code, 1)
 	}
@@ -198,7 +201,7 @@ func (s *step) changed(file string) {
 			s.env[name] = text
 		}
 	}
-	if !spec.ExportsAll(words) { // nothing of the script's, but what is named
+	if !slurm.ExportsAll(words) { // nothing of the script's, but what is named
 		s.bare = began
 		for _, name := range words {
 			if text, set := os.LookupEnv(name); set {
@@ -241,6 +244,8 @@ type program struct {
 	Of    []int             `json:"of,omitempty"`   // the step's, among the node's; nil: all
 	Path  string            `json:"path,omitempty"` // of the script, on the node that it runs on
 	Box   *inside           `json:"box,omitempty"`  // the container that it runs in
+
+	Prolog string `json:"prolog,omitempty"` // runs before it
 }
 
 // of is the program of one rank.
@@ -295,7 +300,10 @@ func (s *step) of(r rank) program {
 	if s.image != nil {
 		dir = "" // the image's, see contain
 	}
-	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, Bare: s.bare != nil, Soft: softLimits(), GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
+	if s.o.name != "" { // a step's own, as srun has it
+		env["SLURM_JOB_NAME"] = s.o.name
+	}
+	p := program{Prolog: s.o.around.taskProlog, Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, Bare: s.bare != nil, Soft: softLimits(), GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
 	if s.o.multi {
 		p.Argv = s.programs[r.proc]
 	}
@@ -411,6 +419,15 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 		return 1, err
 	}
 	defer closeInput()
+	code, err := s.begin(ctx, r, text, in, out, errs)
+	if ctx.Err() == nil {
+		s.after(ctx, r, errs)
+	}
+	return code, err
+}
+
+// begin starts a program where a rank is, and waits for its end.
+func (s *step) begin(ctx context.Context, r rank, text string, in io.Reader, out, errs io.Writer) (int, error) {
 	if r.at > 0 {
 		return mpi.Run(ctx, r.host, "exec "+spec.ShellWords(s.self, StepArg, text), in, out, errs)
 	}
@@ -419,6 +436,7 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 	if s.o.pty { // the terminal itself, which srun has
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	}
+	var err error
 	if cmd.Stdin, err = fileOf(in); err != nil {
 		return 1, err
 	}
