@@ -220,7 +220,7 @@ func jobRecord(r *row) [][]string {
 		reason = "JobLaunchFailure"
 	}
 	if r.state == terms.Pending {
-		waited = cmp.Or(dependency(d.After), waited)
+		waited = cmp.Or(r.dependency(), waited)
 	}
 	deadline, _ := time.Parse(time.RFC3339, d.Deadline) // zero: it has none
 	stdout, stderr := r.outputs()

@@ -100,7 +100,7 @@ func ofTheNode(name string) bool {
 // submitted comes with them.
 func Exported(doc *spec.Document, environ, at []string) []string {
 	words := strings.Split(doc.Slurm.Export, ",")
-	all := doc.Slurm.Export == "" || spec.ExportsAll(words)
+	all := doc.Slurm.Export == "" || ExportsAll(words)
 	has := func(name string) bool {
 		return slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 	}
@@ -126,4 +126,10 @@ func Exported(doc *spec.Document, environ, at []string) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// ExportsAll reports whether the words of an export have all variables, which is
+// written in small letters too.
+func ExportsAll(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "ALL") })
 }
