@@ -43,16 +43,16 @@ func fault(c *compat.Call, err error) error {
 		fields = []api.FieldProblem{{Problem: p.Detail}}
 	}
 	for _, f := range fields {
-		said, with := theirs(c, f)
-		if said == nil {
+		words, with := theirs(c, f)
+		if words == nil {
 			continue
 		}
-		if strings.HasPrefix(said[0], "unrecognized option") {
-			c.Say("%s: %s", program, said[0])
+		if strings.HasPrefix(words[0], "unrecognized option") {
+			c.Say("%s: %s", program, words[0])
 			c.Say("Try \"%s --help\" for more information", program)
 			return cli.ExitWith(err, usageExit)
 		}
-		lines, code = said, with
+		lines, code = words, with
 		break
 	}
 	if lines == nil && len(p.Errors) == 0 {

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -122,7 +123,9 @@ func (s *script) ends() {
 		s.translated(d, "retry.system")
 	}
 	if d := s.consume("signal"); d != nil {
-		if _, _, _, err := spec.ParseSignal(d.value); err != nil {
+		if _, name, _, err := spec.ParseSignal(d.value); err == nil && !signalKnown(name) {
+			s.refuse(d, fmt.Sprintf("there is no signal %s", source.Shorten(name)), "write it like USR1@90 or B:TERM@120")
+		} else if err != nil {
 			s.refuse(d, source.ProblemOf(err), source.HintOf(err))
 		} else {
 			s.doc.Slurm.Signal = d.value
@@ -155,6 +158,15 @@ func (s *script) ends() {
 	if d := s.consume("wrap"); d != nil {
 		s.refuse(d, "is for the command line of sbatch", "write the command into the script")
 	}
+}
+
+// signalNames are the signals that sbatch knows by name (sbatch 22.05, --signal).
+var signalNames = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "ALRM", "TERM", "USR1", "USR2", "URG", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "XCPU"}
+
+// signalKnown reports whether there is a signal of that name or number.
+func signalKnown(name string) bool {
+	n, err := strconv.Atoi(name)
+	return err == nil && n > 0 && n < 1000 || slices.Contains(signalNames, name)
 }
 
 // exclusive reads who may share the nodes: nobody, or the same user.

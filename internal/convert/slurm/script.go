@@ -192,7 +192,7 @@ func (s *script) words(words []string, line int) {
 		d := directive{line: line}
 		switch {
 		case w == "hetjob" || w == "packjob":
-			s.r.Refuse(line, w, "", "a job of several kinds of nodes is not taken", "make a workload of each part")
+			s.r.Refuse(line, w, "", "a job of several kinds of nodes is not taken", "ask for the larger of its parts for all nodes; or submit a script for each part, the second with --dependency=after:JOBID of the first")
 			return
 		case strings.HasPrefix(w, "--") && len(w) > 2:
 			d.name, d.value, d.has = strings.Cut(w[2:], "=")

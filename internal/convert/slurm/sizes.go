@@ -209,6 +209,9 @@ func (s *script) gres(say func(d *directive, kind string, n int), ok *bool) {
 	}
 }
 
+// Memory reads an amount of memory as options of sbatch have it.
+func Memory(text string) (spec.Quantity, bool) { return memoryOf(text) }
+
 // memoryOf reads an amount of memory, which is in MB where it has no unit,
 // in powers of 1024.
 func memoryOf(text string) (spec.Quantity, bool) {
