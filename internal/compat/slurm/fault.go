@@ -124,7 +124,7 @@ func theirs(c *compat.Call, f api.FieldProblem) ([]string, int) {
 		return []string{failed + "Invalid license specification"}, 1
 	case path == "reservation":
 		return []string{failed + "Requested reservation is invalid"}, 1
-	case path == "resources.pool" || strings.HasPrefix(path, "pools"):
+	case path == "resources.pool" || strings.HasPrefix(path, "--partition") || strings.HasPrefix(path, "pools"):
 		lines := []string{failed + "Invalid partition name specified"}
 		if given := partitionOf(c); given != "" {
 			lines = slices.Insert(lines, 0, "invalid partition specified: "+given)

@@ -112,6 +112,32 @@ func TestWordsThatSlurmDoesNotKnow(t *testing.T) {
 	}
 }
 
+// A comment begins at any # that is in no quotes, as sbatch 22.05 reads it.
+func TestCommentsBehindOptions(t *testing.T) {
+	for line, want := range map[string]string{
+		`--job-name=a#b`: "a", `--job-name="a#b"`: "a#b", `-J a\#b`: "a#b", `--job-name=a'#'b`: "a#b", `-J "a b"c#d`: "a bc", `-J x # y`: "x", `-J x #-J y`: "x",
+		`--container-image=nvcr.io#nvidia/x:1 --job-name=y#z`: "y", `--container-image nvcr.io\#nvidia/x:1 -J y`: "y",
+	} {
+		r, err := Import([]byte("#!/bin/sh\n#SBATCH "+line+"\nhostname\n"), Submission{})
+		if err != nil || r.Documents[0].Slurm.Name != want {
+			t.Errorf("%s: %v, %v, want %s", line, r, err, want)
+		}
+		if err == nil && strings.Contains(line, "nvcr.io") && r.Documents[0].Image != "nvcr.io/nvidia/x:1" {
+			t.Errorf("%s: the image is %s", line, r.Documents[0].Image)
+		}
+	}
+}
+
+// Of how many run at once only the digits count.
+func TestLimitsOfArrays(t *testing.T) {
+	for value, want := range map[string]int{"0-9%4": 4, "0-9%3x": 3, "0-9%${N:-1}": 0, "0-9%": 0, "0-9%-2": 0, "0-9%0": 0, "0-9%40": 10} {
+		r, err := Import([]byte("#!/bin/sh\nhostname\n"), Submission{Options: []string{"--array=" + value}})
+		if err != nil || r.Documents[0].Array.Parallelism != want {
+			t.Errorf("%s: %v, %v, want %d", value, r, err, want)
+		}
+	}
+}
+
 // Slurm takes brackets about the indexes of an array, with the limit in them or
 // behind them.
 func TestBracketsOfArrays(t *testing.T) {
