@@ -149,8 +149,12 @@ func srun(args []string) (int, error) {
 	return code, err
 }
 
+// stopStep has srun stop its step in place: what stopped srun itself would hand nothing
+// on any more. It is a signal that nobody else sends.
+const stopStep = syscall.Signal(50)
+
 // handedOn are the signals that srun hands on to what it has started.
-var handedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGCONT}
+var handedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGCONT, stopStep}
 
 // stepFile has the pid of a step's srun, and nothing once that has ended.
 func stepFile(dir string, id int) string { return filepath.Join(dir, "step-"+strconv.Itoa(id)) }
@@ -377,6 +381,9 @@ func (s *step) pass(ctx context.Context, cancel func(), signals <-chan os.Signal
 					cancel()
 				}
 				ending = true
+			}
+			if sig == stopStep {
+				sig = syscall.SIGSTOP
 			}
 			s.signal(ctx, sig.(syscall.Signal))
 		case <-over:

@@ -103,6 +103,27 @@ func requeueHold(c *compat.Call) error {
 	return nil
 }
 
+// stand has the processes of jobs stand still, or go on. As far as the scheduler is
+// concerned such a job runs: it keeps what it holds.
+func stand(c *compat.Call, sub, sig string) error {
+	found, conn, err := jobsOf(c, sub)
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		if terms.StateOf(w.Workload) == terms.Pending {
+			return cli.Conflict(fmt.Sprintf("Job is pending execution for job %d", w.Number), fmt.Sprintf("scontrol hold %d keeps it from starting", w.Number))
+		}
+		if err := send(c, conn, victim{Workload: w.Workload, tasks: w.tasks}, "full", sig); err != nil {
+			return err
+		}
+		if sig == "STOP" && !c.Bool("quiet") {
+			c.Say("job %d: its processes stand still; it keeps its nodes and its time runs on, where Slurm gives its CPUs to others: scontrol requeuehold does", w.Number)
+		}
+	}
+	return nil
+}
+
 // requeued is why what is sent back leaves.
 const requeued = "requeued with scontrol"
 
