@@ -1,12 +1,8 @@
 package slurmtools
 
 import (
-	"bufio"
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,29 +55,29 @@ func runBeside(path, context string) {
 }
 
 // stepd begins what the daemon of a node says of a step.
-func (p program) stepd() string { return "slurmstepd-" + p.Env["SLURMD_NODENAME"] + ": error: " }
+func stepd(node string) string { return "slurmstepd-" + node + ": error: " }
 
-// before runs the task's prolog and takes over what that prints: lines with export
+// before runs the task's prolog on a node and takes over what that prints: lines with export
 // NAME=VALUE and unset NAME are of the task's environment, and those with print of its
 // output. Its code is that of the task where it is not 0.
-func (p program) before() int {
-	if p.Prolog == "" {
+func before(path, node string) int {
+	if path == "" {
 		return 0
 	}
 	bad := func(format string, args ...any) int {
-		fmt.Fprintf(os.Stderr, p.stepd()+"run_command: user task_prolog "+format+"\n", args...)
-		fmt.Fprintln(os.Stderr, p.stepd()+"user task_prolog did not exit normally. reason: Run command failed - configuration error")
-		fmt.Fprintln(os.Stderr, p.stepd()+"--task-prolog failed status=1")
+		fmt.Fprintf(os.Stderr, stepd(node)+"run_command: user task_prolog "+format+"\n", args...)
+		fmt.Fprintln(os.Stderr, stepd(node)+"user task_prolog did not exit normally. reason: Run command failed - configuration error")
+		fmt.Fprintln(os.Stderr, stepd(node)+"--task-prolog failed status=1")
 		return 1
 	}
-	if !filepath.IsAbs(p.Prolog) {
-		return bad("is not fully qualified pathname (%s)", p.Prolog)
+	if !filepath.IsAbs(path) {
+		return bad("is not fully qualified pathname (%s)", path)
 	}
-	if err := syscall.Access(p.Prolog, 1); err != nil { // that it may be executed
+	if err := syscall.Access(path, 1); err != nil { // that it may be executed
 		reason := err.Error()
-		return bad("can not be executed (%s) %s", p.Prolog, strings.ToUpper(reason[:1])+reason[1:])
+		return bad("can not be executed (%s) %s", path, strings.ToUpper(reason[:1])+reason[1:])
 	}
-	cmd := exec.Command(p.Prolog)
+	cmd := exec.Command(path)
 	cmd.Env = append(os.Environ(), "SLURM_SCRIPT_CONTEXT=prolog_task")
 	out, err := cmd.Output()
 	for line := range strings.Lines(string(out)) {
@@ -101,37 +97,10 @@ func (p program) before() int {
 		code = 1
 	}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		code = exitCode(exit.ProcessState)
+		code = max(exit.ExitCode(), 1)
 	}
 	if code != 0 {
-		fmt.Fprintf(os.Stderr, p.stepd()+"--task-prolog failed status=%d\n", code)
+		fmt.Fprintf(os.Stderr, stepd(node)+"--task-prolog failed status=%d\n", code)
 	}
 	return code
-}
-
-// after runs the task's epilog where the task has ended. Of what it prints, only that to
-// standard error is seen; what becomes of it does not change how the task has ended.
-func (s *step) after(ctx context.Context, r rank, errs io.Writer) {
-	path := s.o.around.taskEpilog
-	if path == "" {
-		return
-	}
-	p := s.of(r)
-	p.Prolog, p.Box = "", nil
-	p.Argv = []string{"/bin/sh", "-c", `[ -x "$0" ] || exit 254; exec "$0" >/dev/null`, path}
-	p.Env["SLURM_SCRIPT_CONTEXT"] = "epilog_task"
-	text, err := p.encoded()
-	if err != nil {
-		return
-	}
-	code, err := s.begin(ctx, r, text, bytes.NewReader(nil), io.Discard, errs)
-	out := bufio.NewWriter(errs)
-	defer func() { _ = out.Flush() }()
-	switch {
-	case code == 254:
-		_, _ = fmt.Fprintf(out, p.stepd()+"Could not run user task_epilog [%s]: access denied\n", path)
-		_, _ = fmt.Fprintln(out, p.stepd()+"TaskEpilog failed status=-1")
-	case code != 0 || err != nil && ctx.Err() == nil:
-		_, _ = fmt.Fprintf(out, p.stepd()+"TaskEpilog failed status=%d\n", code<<8)
-	}
 }

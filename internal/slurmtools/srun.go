@@ -1,6 +1,7 @@
 package slurmtools
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -453,6 +454,33 @@ func (s *step) begin(ctx context.Context, r rank, text string, in io.Reader, out
 		return exitCode(cmd.ProcessState), nil
 	}
 	return 0, err
+}
+
+// after runs the task's epilog where the task has ended. Of what it prints, only that to
+// standard error is seen; what becomes of it does not change how the task has ended.
+func (s *step) after(ctx context.Context, r rank, errs io.Writer) {
+	path := s.o.around.taskEpilog
+	if path == "" {
+		return
+	}
+	p := s.of(r)
+	p.Prolog, p.Box = "", nil
+	p.Argv = []string{"/bin/sh", "-c", `[ -x "$0" ] || exit 254; exec "$0" >/dev/null`, path}
+	p.Env["SLURM_SCRIPT_CONTEXT"] = "epilog_task"
+	text, err := p.encoded()
+	if err != nil {
+		return
+	}
+	code, err := s.begin(ctx, r, text, bytes.NewReader(nil), io.Discard, errs)
+	out := bufio.NewWriter(errs)
+	defer func() { _ = out.Flush() }()
+	switch {
+	case code == 254:
+		_, _ = fmt.Fprintf(out, stepd(r.host)+"Could not run user task_epilog [%s]: access denied\n", path)
+		_, _ = fmt.Fprintln(out, stepd(r.host)+"TaskEpilog failed status=-1")
+	case code != 0 || err != nil && ctx.Err() == nil:
+		_, _ = fmt.Fprintf(out, stepd(r.host)+"TaskEpilog failed status=%d\n", code<<8)
+	}
 }
 
 // own are the patterns of files of a rank.

@@ -71,7 +71,7 @@ func become(args []string) error {
 			return err
 		}
 	}
-	if code := p.before(); code != 0 {
+	if code := before(p.Prolog, p.Env["SLURMD_NODENAME"]); code != 0 {
 		os.Exit(code)
 	}
 	path, err := exec.LookPath(p.Argv[0])
