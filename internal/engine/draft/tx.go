@@ -115,7 +115,7 @@ func (tx *Tx) Change(d *Draft, fn func() error) error {
 	d.W.WakeAt = tx.wakeAt(d.W, d.Tasks).Add(time.Microsecond - 1).Truncate(time.Microsecond)
 	had := d.W.Counts
 	d.W.Counts = workload.Counts(d.W, d.Tasks)
-	if d.W.Counts != had && d.W.Spec.Array != nil && len(tx.State.Awaited[d.W.ID]) > 0 {
+	if d.W.Counts.Succeeded > had.Succeeded && len(tx.State.Awaited[d.W.ID]) > 0 || d.W.Counts != had && awaitsTasks(tx, d.W.ID) {
 		tx.Moved = append(tx.Moved, d.W.ID) // others may wait for tasks of it
 	}
 	d.Attempt().GPUMilli = workload.DevicesHeld(d.W, d.Tasks)
