@@ -432,6 +432,7 @@ type Hold struct {
 type HoldOptions struct {
 	Message string `json:"message,omitempty" doc:"Why; kept in the history"`
 	Tasks   []int  `json:"tasks,omitzero" required:"false" doc:"Only these tasks of an array; the others go on"`
+	Requeue bool   `json:"requeue,omitempty" doc:"To hold: also what runs, which goes back to its queue, and what has ended, which is to run again"`
 }
 
 // PreemptOptions refine a preemption or move.

@@ -67,8 +67,29 @@ func ToolMain(streams terminal.Streams, hooks Hooks, build func(*Tool) *cobra.Co
 	if session.ProblemOf(err) == nil && errors.As(err, new(*session.Failure)) || code == session.ExitInterrupted {
 		return code
 	}
+	if f := (*session.Failure)(nil); errors.As(err, &f) && f.Exit != 0 {
+		return f.Exit
+	}
 	return session.ExitInternal
 }
+
+// ExitWith has a tool that has several exit codes end with one of them for an error.
+func ExitWith(err error, code int) error {
+	p := session.ProblemOf(err)
+	if p == nil {
+		return err
+	}
+	f := &session.Failure{Code: CodeOf(err), Problem: p}
+	if was := (*session.Failure)(nil); errors.As(err, &was) {
+		copied := *was
+		f = &copied
+	}
+	f.Exit = code
+	return f
+}
+
+// Problem is what an error tells of; nil: nothing more than its exit code.
+func Problem(err error) *api.Problem { return session.ProblemOf(err) }
 
 // Out is where data goes, Err everything else.
 func (t *Tool) Out() io.Writer { return t.s.IO.Out }

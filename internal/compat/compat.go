@@ -60,6 +60,9 @@ type Command struct {
 	Run    func(*Call) error
 	Sub    []*Command
 	Words  *Words // of a root: what texts of muster's become
+	// Fault, of a root, says of an error what the tool itself says of it, and returns
+	// the error, perhaps with another exit code.
+	Fault func(*Call, error) error
 }
 
 // Name is the command's name.
@@ -106,7 +109,7 @@ func build(c, root *Command, t *cli.Tool, above []Flag, words []string) *cobra.C
 	global := slices.Concat(above, c.Global)
 	values, passed := register(cmd, slices.Concat(c.Flags, global), root.Loose)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return cli.Wrong(err.Error(), cmd.CommandPath()+" --help lists the flags")
+		return root.faulty(&Call{Tool: t, Context: cmd.Context(), Path: cmd.CommandPath()}, cli.Wrong(err.Error(), cmd.CommandPath()+" --help lists the flags"))
 	})
 	if c.Stop > 0 {
 		cmd.Annotations = map[string]string{stopNote: strconv.Itoa(c.Stop)}
@@ -121,7 +124,7 @@ func build(c, root *Command, t *cli.Tool, above []Flag, words []string) *cobra.C
 			call.Args, call.After = args[:at], args[at:]
 			call.Dash = true
 		}
-		return c.run(call, cmd)
+		return root.faulty(call, c.run(call, cmd))
 	}
 	for _, below := range c.Sub {
 		if words == nil || slices.ContainsFunc(words, below.called) {
@@ -140,6 +143,14 @@ func build(c, root *Command, t *cli.Tool, above []Flag, words []string) *cobra.C
 // called reports whether a word is one of the command's names.
 func (c *Command) called(word string) bool {
 	return word == c.Name() || slices.Contains(strings.Fields(c.Also), word)
+}
+
+// faulty has the tool say first what it says itself of an error.
+func (c *Command) faulty(call *Call, err error) error {
+	if err == nil || c.Fault == nil || call.Context.Err() != nil {
+		return err
+	}
+	return c.Fault(call, err)
 }
 
 func (c *Command) run(call *Call, cmd *cobra.Command) error {

@@ -130,6 +130,10 @@ type CheckState struct {
 	// changed.
 	PerTask bool         `json:"perTask,omitempty"`
 	Left    []IndexRange `json:"left,omitempty"`
+	// Tasks are those of that workload that it waits for, by index; none: for all of
+	// it. Nobody changes them. Of checks with Any, one that is approved is enough.
+	Tasks []IndexRange `json:"tasks,omitempty"`
+	Any   bool         `json:"any,omitempty"`
 	// Scope is whose check it is: of a project, a department or the system; empty: the
 	// document's own, or one of its project's rules.
 	Scope ProjectID `json:"scope,omitempty"`

@@ -417,3 +417,64 @@ func TestTasksWhoseFellowsAreDeletedAreStopped(t *testing.T) {
 	o.do(stopTasks(second, 1))
 	o.is(second.ID, lifecycle.Completed)
 }
+
+// TestSingleTasksOfAnArrayAreWaitedFor: some tasks of an array are as far as a
+// workload waits for, long before the array is, and by the numbers that they have there.
+func TestSingleTasksOfAnArrayAreWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		after  string
+		states []core.TaskState // of the tasks 0, 1 and 2, in turn
+		goes   int              // after how many of them; 0: not at all
+	}{
+		{`{"workload":"first","tasks":"20"}`, []core.TaskState{core.TaskSucceeded, core.TaskSucceeded}, 2},
+		{`{"workload":"first","tasks":"20"}`, []core.TaskState{core.TaskSucceeded, core.TaskFailed}, 0},
+		{`{"workload":"first","tasks":"10,30"}`, []core.TaskState{core.TaskSucceeded, core.TaskSucceeded, core.TaskSucceeded}, 3},
+		{`{"workload":"first","tasks":"10","when":"failed"}`, []core.TaskState{core.TaskFailed}, 1},
+		{`{"workload":"first","tasks":"10","when":"failed"}`, []core.TaskState{core.TaskSucceeded, core.TaskFailed}, 0},
+		{`{"workload":"first","tasks":"20","when":"ended"}`, []core.TaskState{core.TaskSucceeded, core.TaskFailed}, 2},
+	} {
+		t.Run(fmt.Sprint(c.after, c.states), func(t *testing.T) {
+			o := newOffice(t, memstore.New())
+			first := o.made(`{"name":"first","command":["fake"],"resources":{"cpu":"100m"},"array":{"completions":3},"slurm":{"indexes":"10,20,30"},"retry":{"limit":0}}`)
+			second := o.made(`{"name":"second","command":["fake"],"resources":{"cpu":"100m"},"after":[` + c.after + `]}`)
+			o.is(second.ID, lifecycle.Reviewing)
+			for i := range 3 {
+				o.task(first, 0, i, core.TaskRunning)
+			}
+			o.is(second.ID, lifecycle.Reviewing)
+			for i, state := range c.states {
+				o.task(first, 0, i, state)
+				want := lifecycle.Reviewing
+				if c.goes > 0 && i+1 >= c.goes {
+					want = lifecycle.Starting
+				}
+				o.is(second.ID, want)
+			}
+		})
+	}
+	o := newOffice(t, memstore.New())
+	o.made(`{"name":"first","command":["fake"],"array":{"completions":3}}`)
+	if err := o.try(o.submit(`{"name":"second","command":["fake"],"after":[{"workload":"first","tasks":"3"}]}`)); err == nil || !strings.Contains(err.Error(), "first has no task 3") {
+		t.Errorf("what waits for a task that there is not: %v", err)
+	}
+}
+
+// TestTheFirstOfSeveralIsEnough has a workload wait for whichever comes first.
+func TestTheFirstOfSeveralIsEnough(t *testing.T) {
+	o := newOffice(t, memstore.New())
+	first, second := o.made(`{"name":"first","command":["fake"],"retry":{"limit":0}}`), o.made(`{"name":"second","command":["fake"]}`)
+	either := `"after":[{"workload":"first","any":true},{"workload":"second","any":true}]`
+	third := o.made(`{"name":"third","command":["fake"],` + either + `}`)
+	gone := o.made(`{"name":"gone","command":["fake"],` + either + `}`)
+	for _, w := range []core.WorkloadID{first.ID, second.ID} {
+		o.seen(opens, w, 0, core.TaskRunning)
+	}
+	o.seen(opens.Add(time.Second), first.ID, 0, core.TaskFailed)
+	o.is(third.ID, lifecycle.Reviewing) // it may still be tried again, or the other come
+	o.seen(opens.Add(2*time.Second), second.ID, 0, core.TaskSucceeded)
+	w := o.is(third.ID, lifecycle.Starting)
+	if c := w.Checks[0]; c.Verdict != core.CheckApproved || c.Message != "second came first" {
+		t.Errorf("of the other it is known that %+v", c)
+	}
+	o.is(gone.ID, lifecycle.Starting)
+}

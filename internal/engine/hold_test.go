@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
@@ -117,4 +118,34 @@ func TestWhatIsOnItsWayStopsBeforeItsQueue(t *testing.T) {
 func w2(o *office) *core.Workload {
 	o.t.Helper()
 	return o.made(`{"name":"other","command":["fake"],"hold":true}`)
+}
+
+// What runs is sent back to be held, and what has ended is to run again once it is
+// released: neither begins in between, though there is room for it.
+func TestWhatIsSentBackIsHeld(t *testing.T) {
+	back := func(w *core.Workload) draft.Work {
+		return submission.Hold(submission.HoldRequest{Ref: draft.Ref{ID: w.ID}, Actor: "user:ada", Requeue: true})
+	}
+	o := newOffice(t, memstore.New())
+	runs := o.made(`{"name":"runs","command":["fake"],"resources":{"cpu":"100m"}}`)
+	over := o.made(`{"name":"over","command":["fake"],"resources":{"cpu":"100m"}}`)
+	last := o.made(`{"name":"last","command":["fake"],"resources":{"cpu":"100m"},"terminateAfterPreemption":true}`)
+	for _, w := range []*core.Workload{runs, over, last} {
+		o.seen(opens, w.ID, 0, core.TaskRunning)
+	}
+	o.seen(opens.Add(time.Second), over.ID, 0, core.TaskSucceeded)
+	o.do(back(runs))
+	o.is(runs.ID, lifecycle.Terminating)
+	o.seen(opens.Add(2*time.Second), runs.ID, 0, core.TaskFailed)
+	o.do(back(over))
+	for _, w := range []*core.Workload{runs, over} {
+		got := o.is(w.ID, lifecycle.Inadmissible)
+		if got.Attempt != 1 || got.Hold == nil || got.Hold.By != "user:ada" || got.Reason != lifecycle.ReasonHeld {
+			t.Errorf("%s is in attempt %d, held by %+v, for %s", w.Name, got.Attempt, got.Hold, got.Reason)
+		}
+		o.do(release(w))
+		o.is(w.ID, lifecycle.Starting)
+	}
+	o.refused(draft.CodeConflict, back(last)) // it would not come back
+	o.is(last.ID, lifecycle.Running)
 }

@@ -171,3 +171,21 @@ func TestPriorityAndLimitsChangeWhileItRuns(t *testing.T) {
 	w.call("POST", path+":stop", "", nil)
 	w.refused("PATCH", path, `{"priority":"low"}`, http.StatusConflict, "illegal_phase")
 }
+
+// TestNobodyDecidesWhatAnothersJobRuns: before its first start what a job asks for may be
+// changed by whoever may change it, but nothing by which it would run something else.
+func TestNobodyDecidesWhatAnothersJobRuns(t *testing.T) {
+	w := newWorld(t)
+	w.submit(`{"name":"a","command":["fake"],"hold":true,"slurm":{"name":"a"}}`)
+	path := "/v1/projects/default/workloads/a"
+	var got api.Workload
+	if r := w.call("PATCH", path, `{"slurm":{"variables":{"SLURM_MEM_PER_CPU":"4096"}}}`, &got); r.StatusCode != http.StatusOK || !strings.Contains(string(got.Spec), "4096") {
+		t.Errorf("%s: %s", r.Status, got.Spec)
+	}
+	for _, patch := range []string{
+		`{"slurm":{"variables":{"SLURM_TASK_PROLOG":"/tmp/x"}}}`, `{"slurm":{"variables":{"LD_PRELOAD":"/tmp/x"}}}`, `{"slurm":{"variables":"x"}}`,
+		`{"slurm":{"output":"/tmp/x"}}`, `{"slurm":null}`, `{"slurm":"x"}`, `{"env":{"A":"b"}}`, `{"init":[{"command":"true"}]}`, `{"image":"b"}`, `{"volumes":[]}`,
+	} {
+		w.refused("PATCH", path, patch, http.StatusUnprocessableEntity, "invalid")
+	}
+}

@@ -66,6 +66,9 @@ func CancelMain(args []string) int {
 // toSteps has each srun hand a signal on. It ends its step at once when it is told
 // twice to end.
 func toSteps(pids []int, sig syscall.Signal) int {
+	if sig == syscall.SIGSTOP {
+		sig = stopStep
+	}
 	for _, pid := range pids {
 		if sig != syscall.SIGKILL {
 			_ = syscall.Kill(pid, sig)

@@ -31,6 +31,7 @@ type options struct {
 	multi                             bool // argv is a file that says what each task runs
 	argv                              []string
 	container                         containerOptions
+	around                            around
 }
 
 // srunShort are the options of srun of one letter beside those of sbatch.
@@ -182,6 +183,9 @@ func (o *options) set(name, value string) error {
 	case "pty":
 		o.pty = true
 	default:
+		if o.around.set(name, value) {
+			return nil
+		}
 		return o.container.set(name, value)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package slurmtools
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -138,7 +139,10 @@ func srun(args []string) (int, error) {
 		return 1, err
 	}
 	r.began(&s)
+	s.o.around.fromEnvironment()
+	runBeside(s.o.around.prolog, "prolog_srun")
 	code, err := s.run()
+	runBeside(s.o.around.epilog, "epilog_srun")
 	if err != nil {
 		code = max(code, 1)
 	}
@@ -146,8 +150,12 @@ func srun(args []string) (int, error) {
 	return code, err
 }
 
+// stopStep has srun stop its step in place: what stopped srun itself would hand nothing
+// on any more. It is a signal that nobody else sends.
+const stopStep = syscall.Signal(50)
+
 // handedOn are the signals that srun hands on to what it has started.
-var handedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGCONT}
+var handedOn = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGCONT, stopStep}
 
 // stepFile has the pid of a step's srun, and nothing once that has ended.
 func stepFile(dir string, id int) string { return filepath.Join(dir, "step-"+strconv.Itoa(id)) }
@@ -198,7 +206,7 @@ func (s *step) changed(file string) {
 			s.env[name] = text
 		}
 	}
-	if !spec.ExportsAll(words) { // nothing of the script's, but what is named
+	if !slurm.ExportsAll(words) { // nothing of the script's, but what is named
 		s.bare = began
 		for _, name := range words {
 			if text, set := os.LookupEnv(name); set {
@@ -241,6 +249,8 @@ type program struct {
 	Of    []int             `json:"of,omitempty"`   // the step's, among the node's; nil: all
 	Path  string            `json:"path,omitempty"` // of the script, on the node that it runs on
 	Box   *inside           `json:"box,omitempty"`  // the container that it runs in
+
+	Prolog string `json:"prolog,omitempty"` // runs before it
 }
 
 // of is the program of one rank.
@@ -295,7 +305,10 @@ func (s *step) of(r rank) program {
 	if s.image != nil {
 		dir = "" // the image's, see contain
 	}
-	p := program{Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, Bare: s.bare != nil, Soft: softLimits(), GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
+	if s.o.name != "" { // a step's own, as srun has it
+		env["SLURM_JOB_NAME"] = s.o.name
+	}
+	p := program{Prolog: s.o.around.taskProlog, Dir: dir, Env: env, Unset: s.unset, Argv: s.o.argv, Bare: s.bare != nil, Soft: softLimits(), GPUs: s.o.gpus, Local: r.local, Of: s.parts[r.at].GPUs}
 	if s.o.multi {
 		p.Argv = s.programs[r.proc]
 	}
@@ -370,6 +383,9 @@ func (s *step) pass(ctx context.Context, cancel func(), signals <-chan os.Signal
 				}
 				ending = true
 			}
+			if sig == stopStep {
+				sig = syscall.SIGSTOP
+			}
 			s.signal(ctx, sig.(syscall.Signal))
 		case <-over:
 			return
@@ -411,6 +427,15 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 		return 1, err
 	}
 	defer closeInput()
+	code, err := s.begin(ctx, r, text, in, out, errs)
+	if ctx.Err() == nil {
+		s.after(ctx, r, errs)
+	}
+	return code, err
+}
+
+// begin starts a program where a rank is, and waits for its end.
+func (s *step) begin(ctx context.Context, r rank, text string, in io.Reader, out, errs io.Writer) (int, error) {
 	if r.at > 0 {
 		return mpi.Run(ctx, r.host, "exec "+spec.ShellWords(s.self, StepArg, text), in, out, errs)
 	}
@@ -419,6 +444,7 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 	if s.o.pty { // the terminal itself, which srun has
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	}
+	var err error
 	if cmd.Stdin, err = fileOf(in); err != nil {
 		return 1, err
 	}
@@ -428,6 +454,33 @@ func (s *step) start(ctx context.Context, r rank) (int, error) {
 		return exitCode(cmd.ProcessState), nil
 	}
 	return 0, err
+}
+
+// after runs the task's epilog where the task has ended. Of what it prints, only that to
+// standard error is seen; what becomes of it does not change how the task has ended.
+func (s *step) after(ctx context.Context, r rank, errs io.Writer) {
+	path := s.o.around.taskEpilog
+	if path == "" {
+		return
+	}
+	p := s.of(r)
+	p.Prolog, p.Box = "", nil
+	p.Argv = []string{"/bin/sh", "-c", `[ -x "$0" ] || exit 254; exec "$0" >/dev/null`, path}
+	p.Env["SLURM_SCRIPT_CONTEXT"] = "epilog_task"
+	text, err := p.encoded()
+	if err != nil {
+		return
+	}
+	code, err := s.begin(ctx, r, text, bytes.NewReader(nil), io.Discard, errs)
+	out := bufio.NewWriter(errs)
+	defer func() { _ = out.Flush() }()
+	switch {
+	case code == 254:
+		_, _ = fmt.Fprintf(out, stepd(r.host)+"Could not run user task_epilog [%s]: access denied\n", path)
+		_, _ = fmt.Fprintln(out, stepd(r.host)+"TaskEpilog failed status=-1")
+	case code != 0 || err != nil && ctx.Err() == nil:
+		_, _ = fmt.Fprintf(out, stepd(r.host)+"TaskEpilog failed status=%d\n", code<<8)
+	}
 }
 
 // own are the patterns of files of a rank.

@@ -71,6 +71,9 @@ func become(args []string) error {
 			return err
 		}
 	}
+	if code := before(p.Prolog, p.Env["SLURMD_NODENAME"]); code != 0 {
+		os.Exit(code)
+	}
 	path, err := exec.LookPath(p.Argv[0])
 	if st, serr := os.Stat(p.Argv[0]); err != nil && p.Bare && serr == nil && st.Mode()&0o111 != 0 && st.Mode().IsRegular() {
 		path, err = p.Argv[0], nil // srun looks here, too

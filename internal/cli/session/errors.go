@@ -38,6 +38,7 @@ type Failure struct {
 	Problem *api.Problem
 	File    string // the document that field errors are of
 	Worded  bool   // it is in the words of the tool that this program is called as
+	Exit    int    // the exit code of a tool that has several; 0: that of all its errors
 }
 
 // Error implements error.

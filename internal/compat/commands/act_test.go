@@ -142,7 +142,7 @@ func TestNothingThatIsNotNamedIsEnded(t *testing.T) {
 		"scontrol|hold|12_3":                      "is no array",
 		"scontrol|requeue|12.0":                   "is a step",
 		"scontrol|requeue|":                       "Invalid job id",
-		"scontrol|update|JobId=12_3|Priority=80":  "only the whole array",
+		"scontrol|update|JobId=12_3|Priority=80":  "is no array",
 		"scontrol|update|JobId=12|TimeLimit=soon": "not a time limit",
 		"mcli|stop|run|":                          "a name is empty",
 		"mcli|delete|run|--force|":                "a name is empty",

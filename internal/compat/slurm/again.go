@@ -83,6 +83,47 @@ func requeue(c *compat.Call) error {
 	return nil
 }
 
+// requeueHold sends jobs back to their queue, and keeps them there.
+func requeueHold(c *compat.Call) error {
+	found, conn, err := jobsOf(c, "requeuehold")
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		if w.tasks != nil {
+			return cli.Wrong(fmt.Sprintf("single tasks of job %d cannot be requeued in held state", w.Number), fmt.Sprintf("scontrol requeue runs tasks again, and scontrol hold %d_N holds one that waits", w.Number))
+		}
+		if w.Phase != string(lifecycle.Terminating) && !cli.Ended(w.Workload) && !cli.Live(w.Workload) {
+			return cli.Conflict(fmt.Sprintf("job %d is %s", w.Number, terms.StateOf(w.Workload).Long), fmt.Sprintf("scontrol hold %d keeps it from starting", w.Number))
+		}
+		if _, err := conn.Hold(c.Context, w.Project, w.ID, api.HoldOptions{Message: "requeued in held state", Requeue: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stand has the processes of jobs stand still, or go on. As far as the scheduler is
+// concerned such a job runs: it keeps what it holds.
+func stand(c *compat.Call, sub, sig string) error {
+	found, conn, err := jobsOf(c, sub)
+	if err != nil {
+		return err
+	}
+	for _, w := range found {
+		if terms.StateOf(w.Workload) == terms.Pending {
+			return cli.Conflict(fmt.Sprintf("Job is pending execution for job %d", w.Number), fmt.Sprintf("scontrol hold %d keeps it from starting", w.Number))
+		}
+		if err := send(c, conn, victim{Workload: w.Workload, tasks: w.tasks}, "full", sig); err != nil {
+			return err
+		}
+		if sig == "STOP" && !c.Bool("quiet") {
+			c.Say("job %d: its processes stand still; it keeps its nodes and its time runs on, where Slurm gives its CPUs to others: scontrol requeuehold does", w.Number)
+		}
+	}
+	return nil
+}
+
 // requeued is why what is sent back leaves.
 const requeued = "requeued with scontrol"
 

@@ -32,7 +32,12 @@ func withoutGone(c *compat.Call, docs []*spec.Document, refused error) bool {
 	for _, doc := range docs {
 		for i := len(doc.After) - 1; i >= 0; i-- {
 			id := doc.After[i].Workload
-			if !slices.ContainsFunc(fields, func(f string) bool { return strings.HasSuffix(f, "after["+strconv.Itoa(i)+"].workload") }) || !gone(c, id) {
+			refused := func(field string) bool {
+				return slices.ContainsFunc(fields, func(f string) bool { return strings.HasSuffix(f, "after["+strconv.Itoa(i)+"]."+field) })
+			}
+			if noTask := refused("tasks"); noTask {
+				id += "_" + doc.After[i].Tasks
+			} else if !refused("workload") || !gone(c, id) {
 				continue
 			}
 			doc.After = slices.Delete(slices.Clone(doc.After), i, i+1)

@@ -63,7 +63,7 @@ func (r *row) rare(letter byte) (string, bool) {
 	case 'd', 'y', 'O':
 		return "0", true
 	case 'E':
-		return cmp.Or(dependency(d.After), "(null)"), true
+		return cmp.Or(r.dependency(), "(null)"), true
 	case 'f':
 		return cmp.Or(features(d), "(null)"), true
 	case 'g', 'G', 'U':
@@ -193,23 +193,6 @@ func features(d *spec.Document) string {
 	default:
 		return own + "&(" + any + ")"
 	}
-}
-
-// dependency says what a job waits for, as sbatch takes it.
-func dependency(after []spec.Dependency) string {
-	var out []string
-	for _, d := range after {
-		word := map[string]string{spec.AfterFailed: "afternotok", spec.AfterEnded: "afterany", spec.AfterStarted: "after"}[d.When]
-		if d.PerTask {
-			word = "aftercorr"
-		}
-		item := cmp.Or(word, "afterok") + ":" + d.Workload
-		if d.Delay > 0 {
-			item += fmt.Sprintf("+%d", int64(d.Delay.Std()/time.Minute))
-		}
-		out = append(out, item)
-	}
-	return strings.Join(out, ",")
 }
 
 // restarts is how often it was started before: a task of an array also within the

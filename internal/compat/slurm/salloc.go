@@ -39,7 +39,7 @@ func allocOptions() []compat.Flag {
 // use_interactive_step). srun in it starts steps.
 func Salloc() *compat.Command {
 	return &compat.Command{
-		Use: "salloc [OPTIONS] [COMMAND [ARGUMENTS…]]", Words: &terms.Words, Short: "Hold nodes while a command runs, or a shell", Stop: 1, Loose: true, Flags: allocOptions(),
+		Use: "salloc [OPTIONS] [COMMAND [ARGUMENTS…]]", Words: &terms.Words, Fault: fault, Short: "Hold nodes while a command runs, or a shell", Stop: 1, Loose: true, Flags: allocOptions(),
 		Long: `Submits a job whose command runs on its first node, with its variables; what srun
 starts there are its steps. Without a command it is a shell, for which there must
 be a terminal, or a file or pipe of commands.`,

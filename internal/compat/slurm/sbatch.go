@@ -62,7 +62,7 @@ const bare = "\x00"
 // Sbatch is sbatch.
 func Sbatch() *compat.Command {
 	return &compat.Command{
-		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Words: &terms.Words, Short: "Submit a batch script", Stop: 1, Loose: true, Flags: Options(),
+		Use: "sbatch [OPTIONS] [SCRIPT [ARGUMENTS…]]", Words: &terms.Words, Fault: fault, Short: "Submit a batch script", Stop: 1, Loose: true, Flags: Options(),
 		Long: `Submits a script; without one it is read from standard input. Options are those
 of its #SBATCH lines and stand over them, as do variables like SBATCH_PARTITION.`,
 		Run: sbatch,

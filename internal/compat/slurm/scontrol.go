@@ -65,9 +65,9 @@ func Scontrol() *compat.Command {
 			{Use: "version", Short: "Print the version", Run: terms.PrintVersion},
 			{Use: "hold JOB…", Also: "uhold", Short: "Keep jobs that wait, or tasks of an array (12_3), from starting", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "hold", (*client.Client).Hold) }},
 			{Use: "release JOB…", Short: "Let jobs go that are held", Most: compat.All, Run: func(c *compat.Call) error { return holdJobs(c, "release", (*client.Client).Release) }},
-			void("suspend", "processes are never stopped in place: scancel ends the job and scontrol requeue runs it again."),
-			void("resume", "processes are never stopped in place: scontrol requeue runs a job again, and scontrol update NodeName=N State=RESUME opens a node."),
-			void("requeuehold", "what runs cannot be held: scontrol requeue runs it again, and scontrol hold holds it once it waits."),
+			{Use: "requeuehold JOB…", Short: "Send jobs back to their queue, and keep them there until they are released", Most: compat.All, Run: requeueHold},
+			{Use: "suspend JOB…", Short: "Stop the processes of jobs in place; they keep their nodes, and their time runs on", Most: compat.All, Run: func(c *compat.Call) error { return stand(c, "suspend", "STOP") }},
+			{Use: "resume JOB…", Short: "Let processes go on that were stopped", Most: compat.All, Run: func(c *compat.Call) error { return stand(c, "resume", "CONT") }},
 			void("top", "the order of one's own jobs is their priority: scontrol update JobId=N Priority=P."),
 			{Use: "create [reservation] NAME=VALUE…", Short: "Make a reservation", Most: compat.All, Run: create},
 			{Use: "delete ReservationName=NAME", Short: "Delete a reservation", Most: 2, Run: remove},
@@ -220,7 +220,7 @@ func jobRecord(r *row) [][]string {
 		reason = "JobLaunchFailure"
 	}
 	if r.state == terms.Pending {
-		waited = cmp.Or(dependency(d.After), waited)
+		waited = cmp.Or(r.dependency(), waited)
 	}
 	deadline, _ := time.Parse(time.RFC3339, d.Deadline) // zero: it has none
 	stdout, stderr := r.outputs()

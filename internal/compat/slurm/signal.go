@@ -62,9 +62,6 @@ func send(c *compat.Call, conn *client.Client, w victim, which, sig string) erro
 	if sig == "" {
 		sig = "TERM"
 	}
-	if sig == "STOP" && which != "batch" {
-		return cli.Wrong("STOP cannot be sent to steps: what hands it on would stop", "scancel --batch --signal=STOP stops the script")
-	}
 	d := cli.Document(w.Workload)
 	if d.Slurm == nil {
 		return cli.Wrong(fmt.Sprintf("%s cannot be sent to a job that is no batch script", sig), "muster exec "+w.Name+" -- kill -"+sig+" PID sends it in a task")

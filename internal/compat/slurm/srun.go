@@ -65,7 +65,7 @@ func StepOptions() []compat.Flag {
 // as it does.
 func Srun() *compat.Command {
 	return &compat.Command{
-		Use: "srun [OPTIONS] COMMAND [ARGUMENTS…]", Words: &terms.Words, Short: "Run a command as a job and see it through", Stop: 1, Loose: true, Flags: StepOptions(),
+		Use: "srun [OPTIONS] COMMAND [ARGUMENTS…]", Words: &terms.Words, Fault: fault, Short: "Run a command as a job and see it through", Stop: 1, Loose: true, Flags: StepOptions(),
 		Run: srun,
 	}
 }

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -122,7 +123,9 @@ func (s *script) ends() {
 		s.translated(d, "retry.system")
 	}
 	if d := s.consume("signal"); d != nil {
-		if _, _, _, err := spec.ParseSignal(d.value); err != nil {
+		if _, name, _, err := spec.ParseSignal(d.value); err == nil && !signalKnown(name) {
+			s.refuse(d, fmt.Sprintf("there is no signal %s", source.Shorten(name)), "write it like USR1@90 or B:TERM@120")
+		} else if err != nil {
 			s.refuse(d, source.ProblemOf(err), source.HintOf(err))
 		} else {
 			s.doc.Slurm.Signal = d.value
@@ -157,6 +160,15 @@ func (s *script) ends() {
 	}
 }
 
+// signalNames are the signals that sbatch knows by name (sbatch 22.05, --signal).
+var signalNames = []string{"HUP", "INT", "QUIT", "ABRT", "KILL", "ALRM", "TERM", "USR1", "USR2", "URG", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "XCPU"}
+
+// signalKnown reports whether there is a signal of that name or number.
+func signalKnown(name string) bool {
+	n, err := strconv.Atoi(name)
+	return err == nil && n > 0 && n < 1000 || slices.Contains(signalNames, name)
+}
+
 // exclusive reads who may share the nodes: nobody, or the same user.
 func (s *script) exclusive(d *directive) {
 	switch d.value {
@@ -178,18 +190,20 @@ var depends = map[string]string{"after": spec.AfterStarted, "afterany": spec.Aft
 // hundred years.
 const mostDelay = 100 * 366 * 24 * 60
 
-// dependency reads what a job waits for: kind:id[:id…], with commas between, of
-// which after may have minutes behind each id: after:17+5.
+// dependency reads what a job waits for: kind:id[:id…], with commas between, or with
+// question marks where one of them is enough; after may have minutes behind each id:
+// after:17+5.
 func (s *script) dependency(d *directive) {
 	if d == nil || d.value == "" {
 		return
 	}
-	if strings.Contains(d.value, "?") {
-		s.refuse(d, "waits for any of several jobs; workloads wait for all of them", "write commas, or one job")
-		return
-	}
-	for _, part := range strings.Split(d.value, ",") {
+	any := strings.Contains(d.value, "?") // which makes all of them such (sbatch --dependency)
+	for _, part := range strings.FieldsFunc(d.value, func(r rune) bool { return r == ',' || r == '?' }) {
 		if part == "singleton" {
+			if any {
+				s.refuse(d, "singleton stands among several of which one is enough", "write commas, or leave singleton out")
+				return
+			}
 			if !s.singleton(d) {
 				return
 			}
@@ -202,20 +216,13 @@ func (s *script) dependency(d *directive) {
 			return
 		}
 		for _, id := range strings.Split(ids, ":") {
-			id, delay, delayed := strings.Cut(id, "+")
-			if n, err := strconv.ParseInt(id, 10, 64); err != nil || n < 1 {
-				s.refuse(d, fmt.Sprintf("%q is not the id of a whole job", source.Shorten(id)), "write the number that sbatch has printed; tasks of arrays are not waited for one by one")
+			after, problem, hint := dependencyOn(kind, id)
+			if problem != "" {
+				s.refuse(d, problem, hint)
 				return
 			}
-			after := spec.Dependency{Workload: id, When: when, PerTask: kind == "aftercorr" && s.doc.Array != nil}
-			if delayed {
-				minutes, err := strconv.ParseUint(delay, 10, 31)
-				if err != nil || kind != "after" || minutes > mostDelay {
-					s.refuse(d, fmt.Sprintf("%q is not a delay: minutes stand behind the ids of after alone, at most %d", "+"+source.Shorten(delay), mostDelay), "write after:"+id+"+MINUTES")
-					return
-				}
-				after.Delay = spec.Duration(time.Duration(minutes) * time.Minute)
-			}
+			after.When, after.Any = when, any
+			after.PerTask = kind == "aftercorr" && s.doc.Array != nil && after.Tasks == "" && !any
 			s.doc.After = append(s.doc.After, after)
 		}
 	}
@@ -227,6 +234,32 @@ func (s *script) dependency(d *directive) {
 	default:
 		s.translated(d, "after, slurm.singleton")
 	}
+}
+
+// dependencyOn reads one job that others wait for: 17, 17_3 or 17_[1-3], an array's
+// tasks, 17_*, all of them, and behind after 17+5.
+func dependencyOn(kind, text string) (a spec.Dependency, problem, hint string) {
+	id, delay, delayed := strings.Cut(text, "+")
+	number, tasks, some := strings.Cut(id, "_")
+	tasks = strings.TrimSuffix(strings.TrimPrefix(tasks, "["), "]")
+	if n, err := strconv.ParseInt(number, 10, 64); err != nil || n < 1 {
+		return a, fmt.Sprintf("%q is not the id of a job", source.Shorten(id)), "write the number that sbatch has printed, or 12_3 for a task of an array"
+	}
+	a.Workload = number
+	if some && tasks != "*" {
+		if _, err := spec.ParseIndexes(tasks); err != nil {
+			return a, fmt.Sprintf("%q is not the id of a task of an array", source.Shorten(id)), "write it like 12_3 or 12_[1-3]"
+		}
+		a.Tasks = tasks
+	}
+	if delayed {
+		minutes, err := strconv.ParseUint(delay, 10, 31)
+		if err != nil || kind != "after" || minutes > mostDelay {
+			return a, fmt.Sprintf("%q is not a delay: minutes stand behind the ids of after alone, at most %d", "+"+source.Shorten(delay), mostDelay), "write after:" + id + "+MINUTES"
+		}
+		a.Delay = spec.Duration(time.Duration(minutes) * time.Minute)
+	}
+	return a, "", ""
 }
 
 // singleton waits for the jobs of that name which the submitter has by then

@@ -135,7 +135,7 @@ func (s *script) scan(body string) {
 		rest, is := strings.CutPrefix(l, "#SBATCH")
 		switch {
 		case is && commands == 0:
-			words, err := source.ShellWords(rest)
+			words, err := source.ShellWords(withoutComment(rest))
 			if err != nil {
 				s.r.Refuse(line, "#SBATCH", trimmed, err.Error(), "close it")
 				continue
@@ -158,6 +158,27 @@ func (s *script) scan(body string) {
 		return
 	}
 	s.r.Note(source.Note{Line: commands, Last: line, Field: "script", Fate: source.Kept, To: "command", Reason: "it runs as it is"})
+}
+
+// withoutComment is a line of options up to a comment, which sbatch begins at any # that
+// is in no quotes, in the middle of a word too (tried with 22.05). In the name of an image
+// it stands for what pyxis has it for: there it is mostly forgotten to be escaped, and cut
+// off it would be another image.
+func withoutComment(text string) string {
+	quote := byte(0)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quote != '\'':
+			i++
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote == 0 && c == '#' && (i == 0 || text[i-1] == ' ' || text[i-1] == '\t' || !strings.HasPrefix(text[max(0, strings.LastIndex(text[:i], "--")):], "--container-image")):
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // ofAStep is the option by which a line of a script has a container for its step.
@@ -192,7 +213,7 @@ func (s *script) words(words []string, line int) {
 		d := directive{line: line}
 		switch {
 		case w == "hetjob" || w == "packjob":
-			s.r.Refuse(line, w, "", "a job of several kinds of nodes is not taken", "make a workload of each part")
+			s.r.Refuse(line, w, "", "a job of several kinds of nodes is not taken", "ask for the larger of its parts for all nodes; or submit a script for each part, the second with --dependency=after:JOBID of the first")
 			return
 		case strings.HasPrefix(w, "--") && len(w) > 2:
 			d.name, d.value, d.has = strings.Cut(w[2:], "=")

@@ -39,6 +39,14 @@ func (s *script) shape() (sh shape, ok bool) {
 			return sh, false
 		}
 	}
+	if td == nil && pd == nil && gd == nil {
+		if tasks, ok = s.tasksOfGPUs(total); !ok {
+			return sh, false
+		}
+	}
+	if nd == nil && pd == nil && tasks > 0 {
+		sh.nodes = max(sh.nodes, s.nodesOfGPUs(tasks))
+	}
 	switch {
 	case pd != nil && td != nil && s.opts["nodes"] == nil:
 		sh.nodes = max((tasks+per-1)/per, min(listed, tasks))
@@ -78,6 +86,39 @@ func (s *script) shape() (sh shape, ok bool) {
 		s.doc.Kind, s.doc.Workers, s.doc.CleanPolicy = lifecycle.Distributed, sh.nodes, "running"
 	}
 	return sh, true
+}
+
+// tasksOfGPUs is how many tasks --gpus and --gpus-per-task make where nothing else says
+// it; 0: they do not.
+func (s *script) tasksOfGPUs(total int) (tasks int, ok bool) {
+	all, each := s.opts["gpus"], s.opts["gpus-per-task"]
+	if all == nil || each == nil {
+		return 0, true
+	}
+	_, n, read := gpuAmount(each.value)
+	if !read || n < 1 {
+		return 0, true // refused where it is read
+	}
+	if total%n != 0 {
+		s.refuse(all, fmt.Sprintf("%d GPUs are no multiple of the %d of --gpus-per-task", total, n), "make them agree")
+		return 0, false
+	}
+	return total / n, true
+}
+
+// nodesOfGPUs is how many nodes so many tasks need that have GPUs each, where it is said
+// how many a node has; 1: nothing says it.
+func (s *script) nodesOfGPUs(tasks int) int {
+	node, each := s.opts["gpus-per-node"], s.opts["gpus-per-task"]
+	if node == nil || each == nil {
+		return 1
+	}
+	_, has, read := gpuAmount(node.value)
+	_, n, also := gpuAmount(each.value)
+	if !read || !also || n < 1 || has < n || tasks*n%has != 0 {
+		return 1
+	}
+	return tasks * n / has
 }
 
 // listed is how many nodes --nodelist names; what is wrong with it is found later.

@@ -37,6 +37,14 @@ func TestShapes(t *testing.T) {
 		"--ntasks-per-gpu=2 -n3":                        "1 nodes, 3 tasks, 3 CPUs, 2 GPUs",
 		"--ntasks-per-gpu=2 -n4 --gpus=2":               "1 nodes, 4 tasks, 4 CPUs, 2 GPUs",
 
+		// --gpus and --gpus-per-task say the tasks where nothing else does, --gpus-per-node
+		// and --gpus-per-task the nodes of so many tasks.
+		"--gpus=4 --gpus-per-task=2":              "1 nodes, 2 tasks, 2 CPUs, 4 GPUs",
+		"--gpus=4 --gpus-per-task=1 -c3":          "1 nodes, 4 tasks, 12 CPUs, 4 GPUs",
+		"-N2 --gpus=4 --gpus-per-task=2":          "2 nodes, 2 tasks, 1 CPUs, 2 GPUs",
+		"-n4 --gpus-per-task=1 --gpus-per-node=2": "2 nodes, 4 tasks, 2 CPUs, 2 GPUs",
+		"-n2 --gpus-per-task=2 --gpus=4":          "1 nodes, 2 tasks, 2 CPUs, 4 GPUs",
+
 		// A list of nodes is as many.
 		"-w n[1-3]":                     "3 nodes, 1 tasks, 1 CPUs, 0 GPUs",
 		"-w n[1-3] -n2":                 "2 nodes, 2 tasks, 1 CPUs, 0 GPUs",
@@ -95,11 +103,37 @@ func TestWordsThatSlurmDoesNotKnow(t *testing.T) {
 	for options, taken := range map[string]bool{
 		"-m nonsense": false, "-m block:nonsense": false, "-m plane": false, "-m plane=2": true, "-m BLOCK:CYCLIC": true, "-m cyclic:cyclic:cyclic,Pack": true, "--hint=foo": false, "--hint=nomultithread": true,
 		"--exclusive=foo": false, "--exclusive=user": true, "--exclusive": true, "--open-mode=foo": false, "--wait-all-nodes=7": false, "--propagate=FOO": false, "--propagate=STACK,MEMLOCK": true, "--propagate": true, "--profile=foo": false,
-		"--ntasks-per-core=x": false, "--threads-per-core=1": true, "-S x": false, "--gres-flags=foo": false, "--gres-flags=enforce-binding": true, "--kill-on-invalid-dep=x": false, "--kill-on-invalid-dep=yes": true,
+		"--ntasks-per-core=x": false, "--threads-per-core=1": true, "-S x": false, "--gres-flags=foo": false, "--gres-flags=enforce-binding": true, "--signal=bogus": false, "--signal=PIPE@3": false, "--signal=0": false, "--signal=XCPU@30": true, "--signal=B:usr1@90": true, "--gpus=3 --gpus-per-task=2": false, "--kill-on-invalid-dep=x": false, "--kill-on-invalid-dep=yes": true,
 	} {
 		r, err := Import([]byte("#!/bin/sh\nhostname\n"), Submission{Options: strings.Fields(options)})
 		if (err == nil) != taken {
 			t.Errorf("%s: taken is %v, want %v: %v, %v", options, err == nil, taken, err, r)
+		}
+	}
+}
+
+// A comment begins at any # that is in no quotes, as sbatch 22.05 reads it.
+func TestCommentsBehindOptions(t *testing.T) {
+	for line, want := range map[string]string{
+		`--job-name=a#b`: "a", `--job-name="a#b"`: "a#b", `-J a\#b`: "a#b", `--job-name=a'#'b`: "a#b", `-J "a b"c#d`: "a bc", `-J x # y`: "x", `-J x #-J y`: "x",
+		`--container-image=nvcr.io#nvidia/x:1 --job-name=y#z`: "y", `--container-image nvcr.io\#nvidia/x:1 -J y`: "y",
+	} {
+		r, err := Import([]byte("#!/bin/sh\n#SBATCH "+line+"\nhostname\n"), Submission{})
+		if err != nil || r.Documents[0].Slurm.Name != want {
+			t.Errorf("%s: %v, %v, want %s", line, r, err, want)
+		}
+		if err == nil && strings.Contains(line, "nvcr.io") && r.Documents[0].Image != "nvcr.io/nvidia/x:1" {
+			t.Errorf("%s: the image is %s", line, r.Documents[0].Image)
+		}
+	}
+}
+
+// Of how many run at once only the digits count.
+func TestLimitsOfArrays(t *testing.T) {
+	for value, want := range map[string]int{"0-9%4": 4, "0-9%3x": 3, "0-9%${N:-1}": 0, "0-9%": 0, "0-9%-2": 0, "0-9%0": 0, "0-9%40": 10} {
+		r, err := Import([]byte("#!/bin/sh\nhostname\n"), Submission{Options: []string{"--array=" + value}})
+		if err != nil || r.Documents[0].Array.Parallelism != want {
+			t.Errorf("%s: %v, %v, want %d", value, r, err, want)
 		}
 	}
 }

@@ -209,6 +209,9 @@ func (s *script) gres(say func(d *directive, kind string, n int), ok *bool) {
 	}
 }
 
+// Memory reads an amount of memory as options of sbatch have it.
+func Memory(text string) (spec.Quantity, bool) { return memoryOf(text) }
+
 // memoryOf reads an amount of memory, which is in MB where it has no unit,
 // in powers of 1024.
 func memoryOf(text string) (spec.Quantity, bool) {
@@ -321,12 +324,15 @@ func (s *script) array(sh shape) {
 	}
 	a := &spec.Array{Completions: len(all)}
 	if limited {
-		n, err := strconv.Atoi(limit)
-		if err != nil || n < 1 {
-			s.refuse(d, fmt.Sprintf("%q is not how many run at once", source.Shorten(limit)), "write it like 0-15%4")
-			return
+		// Slurm reads as far as there are digits, and none are no limit.
+		digits := limit[:len(limit)-len(strings.TrimLeft(limit, "0123456789"))]
+		n, _ := strconv.Atoi(digits[:min(len(digits), 9)])
+		if digits != limit || n < 1 {
+			s.r.Note(source.Note{Line: d.line, Field: "--array", Value: d.value, Fate: source.Approximated, To: "array.parallelism", Reason: fmt.Sprintf("%q is not how many run at once: Slurm reads it as %d, and 0 is no limit", source.Shorten(limit), n)})
 		}
-		a.Parallelism = min(n, len(all))
+		if n > 0 {
+			a.Parallelism = min(n, len(all))
+		}
 	}
 	if sh.nodes > 1 {
 		if len(all) > mostJobs {

@@ -69,6 +69,21 @@ func (s *script) variables() {
 	}
 }
 
+// SaysAnOption reports whether a variable is one of those in which a script finds its
+// options, and nothing that programs act upon otherwise.
+func SaysAnOption(name string) bool {
+	switch name {
+	case "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_OPEN_MODE", "SLURM_GET_USER_ENV":
+		return true
+	}
+	for _, of := range optionVariables {
+		if of == name {
+			return true
+		}
+	}
+	return false
+}
+
 // notTheirs are variables that are of where something runs, not of who wants it
 // run: the submitter's say where that is.
 var notTheirs = []string{
@@ -100,7 +115,7 @@ func ofTheNode(name string) bool {
 // submitted comes with them.
 func Exported(doc *spec.Document, environ, at []string) []string {
 	words := strings.Split(doc.Slurm.Export, ",")
-	all := doc.Slurm.Export == "" || spec.ExportsAll(words)
+	all := doc.Slurm.Export == "" || ExportsAll(words)
 	has := func(name string) bool {
 		return slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 	}
@@ -126,4 +141,10 @@ func Exported(doc *spec.Document, environ, at []string) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// ExportsAll reports whether the words of an export have all variables, which is
+// written in small letters too.
+func ExportsAll(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "ALL") })
 }

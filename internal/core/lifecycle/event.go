@@ -10,6 +10,7 @@ const (
 	Submit         Event = "submit"
 	Hand           Event = "hand"            // it is being handed to a backend
 	Refuse         Event = "refuse"          // the backend refuses it for good
+	Rewrite        Event = "rewrite"         // its document is another before it has started
 	ReviewRequired Event = "review_required" // checks before queueing exist
 	CheckStarted   Event = "check_started"
 	Approve        Event = "approve" // all checks approved

@@ -29,7 +29,7 @@ func golden(t *testing.T, path, got string) {
 
 // allEvents is every constant of type Event, the table left aside.
 var allEvents = []Event{
-	Submit, Hand, Refuse, ReviewRequired, CheckStarted, Approve, Reject, BuildRequired, Built, BuildFail, QueueOpen,
+	Submit, Hand, Refuse, Rewrite, ReviewRequired, CheckStarted, Approve, Reject, BuildRequired, Built, BuildFail, QueueOpen,
 	QueueClosed, Reserve, Release, Admit, AllReady, PullFail, CannotRun, MountFail, TaskFail, BackoffOver, Succeed,
 	Preempt, Move, Stop, Deadline, NodeLost, OutcomeLost, Scale, BelowMinimum, Stuck, Publish, ModelFail, DeployFail,
 	Restart, Delete, Remove, RemoveFail,

@@ -55,7 +55,7 @@ func TestReplay(t *testing.T) {
 				in.Message = "m"
 			}
 			switch on { // what every phase allows would cut most lives short
-			case Delete, Stop, Reject, Refuse:
+			case Delete, Stop, Reject, Refuse, Rewrite:
 				if rng.IntN(20) > 0 {
 					continue
 				}

@@ -57,6 +57,7 @@ var rules = []Rule{
 	{On: BuildFail, From: []Phase{Building}, To: Failed},
 	{On: QueueOpen, From: append(slices.Clone(beforeQueue), Inadmissible), To: Queued},
 	{On: QueueClosed, From: append(slices.Clone(beforeQueue), Inadmissible, Queued, Reserved), To: Inadmissible},
+	{On: Rewrite, From: []Phase{Reviewing, Inadmissible, Queued}, To: Submitted, When: NeverStarted},
 	{On: Reserve, From: []Phase{Queued}, To: Reserved},
 	{On: Release, From: []Phase{Reserved}, To: Queued},
 	{On: Admit, From: []Phase{Reserved}, To: Starting},

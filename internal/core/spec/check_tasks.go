@@ -41,6 +41,9 @@ func (v *validator) tasks() {
 func (v *validator) after() {
 	for i, a := range v.doc.After {
 		path := fmt.Sprintf("after[%d].", i)
+		if _, err := ParseIndexes(a.Tasks); a.Tasks != "" && err != nil {
+			v.fail(path+"tasks", a.Tasks, "is not a list of tasks", "write it like 3, 0-15 or 1,3,7")
+		}
 		switch {
 		case !a.PerTask:
 		case v.doc.Array == nil:
@@ -49,6 +52,8 @@ func (v *validator) after() {
 			v.fail(path+"when", a.When, "cannot stand beside perTask, which waits for tasks that succeed", "write succeeded, or remove perTask")
 		case a.Delay > 0:
 			v.fail(path+"delay", a.Delay.String(), "cannot stand beside perTask", "remove one of the two")
+		case a.Tasks != "" || a.Any:
+			v.fail(path+"perTask", "true", "cannot stand beside tasks or any", "remove it, or those")
 		}
 	}
 }

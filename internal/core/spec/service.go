@@ -74,6 +74,8 @@ type Dependency struct {
 	When     string   `json:"when,omitempty" doc:"How far it must be: succeeded, failed (ended otherwise), ended either way, or started. By default succeeded." enum:"succeeded,failed,ended,started"`
 	Delay    Duration `json:"delay,omitempty" doc:"How long it waits after that." example:"10m" min:"0s"`
 	PerTask  bool     `json:"perTask,omitempty" doc:"Of an array: each task waits until the task of that array has succeeded that has its index (with slurm.indexes, its number there). One that has no such fellow waits for the whole array."`
+	Tasks    string   `json:"tasks,omitempty" doc:"Of an array: it waits for these of its tasks alone, until each is that far. Their indexes; with slurm.indexes, their numbers there." example:"0-3,7"`
+	Any      bool     `json:"any,omitempty" doc:"Of all that say so, the first to come is enough."`
 }
 
 // How far a workload must be before another is queued.

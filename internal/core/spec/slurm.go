@@ -86,12 +86,6 @@ func ParseIndexes(text string) ([]int, error) {
 	return all, nil
 }
 
-// ExportsAll reports whether the words of an export have all variables, which is
-// written in small letters too.
-func ExportsAll(words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, "ALL") })
-}
-
 // ArrayPlace is where a job stands in an array of jobs that have a workload each: its
 // SLURM_ARRAY_TASK_ID among those of all. It fails to be of one where none are said.
 func (s *Slurm) ArrayPlace() (place int, all []int, ok bool) {

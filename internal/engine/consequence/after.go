@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/predecessor"
 	"github.com/musterhq/muster/internal/core/schedule"
 	"github.com/musterhq/muster/internal/core/spec"
 	"github.com/musterhq/muster/internal/engine/draft"
@@ -25,20 +26,13 @@ func foregoing(tx *draft.Tx, w *core.Workload) (all []core.CheckState) {
 		all = append(all, core.CheckState{Name: "not-before", Type: workload.CheckTime, When: workload.AtQueue, AskAt: at, Verdict: core.CheckWaiting})
 	}
 	for _, a := range w.Spec.After {
-		c := core.CheckState{Name: "after-" + a.Workload, Type: workload.CheckAfter, When: workload.AtQueue, Event: a.Event(), Delay: a.Delay.Std(), Verdict: core.CheckWaiting}
-		if a.Event() != spec.AfterSucceeded {
-			c.Name += "-" + a.Event()
-		}
-		if a.Delay > 0 {
-			c.Name += "-" + a.Delay.String()
-		}
+		c := core.CheckState{Name: predecessor.Name(a), Type: workload.CheckAfter, When: workload.AtQueue, Event: a.Event(), Delay: a.Delay.Std(), Any: a.Any, Verdict: core.CheckWaiting}
 		if a.PerTask {
-			c.Name += "-per-task"
 			c.PerTask, c.Left = true, []core.IndexRange{{From: 0, To: w.Spec.Size() - 1}}
 		}
-		switch x, err := Foregoer(tx, w.Project, a.Workload); {
+		switch x, tasks, err := Foregoers(tx, w.Project, a); {
 		case err == nil:
-			c.Workload, c.Of = x.ID, x.Name
+			c.Workload, c.Of, c.Tasks = x.ID, x.Name, tasks
 		case draft.IsNotFound(err) && w.Attempt > 0:
 			continue
 		default:
@@ -83,6 +77,9 @@ func checkDependencies(tx *draft.Tx, d *draft.Draft) error {
 			continue
 		}
 		verdict, why := come(tx, d.W, &c)
+		if c.Any && verdict == core.CheckRejected && othersHope(tx, d.W, i) {
+			verdict = core.CheckWaiting
+		}
 		if verdict == core.CheckWaiting {
 			c.Message = why
 		}
@@ -90,6 +87,9 @@ func checkDependencies(tx *draft.Tx, d *draft.Draft) error {
 		d.W.Checks[i] = c
 		if verdict == core.CheckWaiting {
 			continue
+		}
+		if c.Any && verdict == core.CheckApproved {
+			enough(tx, d, i)
 		}
 		err := Decide(tx, d, i, verdict, draft.ActorControl, why)
 		if c.PerTask {
@@ -135,6 +135,9 @@ func come(tx *draft.Tx, w *core.Workload, c *core.CheckState) (core.CheckVerdict
 	c.Workload, c.Of, c.AskAt, c.Came = x.ID, x.Name, time.Time{}, time.Time{}
 	if c.PerTask {
 		return firstFellows(tx, w, x, c)
+	}
+	if c.Tasks != nil {
+		return tasksCome(tx, w, x, c)
 	}
 	end, well := x.Phase.End(), x.Phase == lifecycle.Completed
 	since := x.EndedAt
@@ -203,6 +206,12 @@ func ForegoingPending(tx *draft.Tx, c *core.CheckState) schedule.Reason {
 	if c.PerTask {
 		note = "tasks of " + c.Of + " to " + what + ", one for each of its own: " + workload.SpanWords(c.Left) + " wait"
 	}
+	if c.Tasks != nil {
+		note = "task " + workload.SpanWords(c.Tasks) + " of " + note
+	}
+	if c.Any {
+		note += ", or for another of those that any stands at"
+	}
 	if c.Delay > 0 {
 		note += ", and " + spec.Duration(c.Delay).String() + " longer"
 	}
@@ -213,4 +222,31 @@ func ForegoingPending(tx *draft.Tx, c *core.CheckState) schedule.Reason {
 		note += "; it is " + strings.TrimSpace(string(w.Phase)) + " since " + w.PhaseAt.UTC().Format(time.RFC3339)
 	}
 	return schedule.Reason{Token: schedule.Dependency, Resource: c.Name, Note: note}
+}
+
+// othersHope reports whether, of the checks of w of which one is enough, another than
+// check i may still be approved.
+func othersHope(tx *draft.Tx, w *core.Workload, i int) bool {
+	for j := range w.Checks {
+		c := w.Checks[j] // a copy: come notes in it what it finds
+		if j == i || !c.Any || c.Type != workload.CheckAfter {
+			continue
+		}
+		if verdict, _ := come(tx, w, &c); verdict != core.CheckRejected {
+			return true
+		}
+	}
+	return false
+}
+
+// enough approves those checks of d, of which one is enough, that stand beside i.
+func enough(tx *draft.Tx, d *draft.Draft, i int) {
+	d.W.Checks = slices.Clone(d.W.Checks)
+	first := d.W.Checks[i].Of
+	for j := range d.W.Checks {
+		if c := &d.W.Checks[j]; j != i && c.Any && c.Type == workload.CheckAfter && c.Verdict == core.CheckWaiting {
+			c.Verdict, c.By, c.At, c.AskAt = core.CheckApproved, draft.ActorControl, tx.Now, time.Time{}
+			c.Message = first + " came first"
+		}
+	}
 }

@@ -114,6 +114,17 @@ func Again(tx *draft.Tx, d *draft.Draft, in lifecycle.Input, actor string) error
 	return Gate(tx, d)
 }
 
+// AgainHeld is Again for what is held at once, and waits for whoever lets it go. It must
+// run inside change.
+func AgainHeld(tx *draft.Tx, d *draft.Draft, in lifecycle.Input, actor string, h *core.Hold) error {
+	if err := tx.Step(d, in, actor); err != nil {
+		return err
+	}
+	anew(d)
+	d.W.Hold = h
+	return Gate(tx, d)
+}
+
 // AgainOnly begins an array that has ended anew for some of its tasks; those that were
 // stopped stay so. It must run inside change.
 func AgainOnly(tx *draft.Tx, d *draft.Draft, in lifecycle.Input, actor string, tasks, stopped []int) error {

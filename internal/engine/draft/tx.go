@@ -110,9 +110,9 @@ func (tx *Tx) Change(d *Draft, fn func() error) error {
 	// As it will be read back, and not before its time: who is woken too early
 	// would be woken again at once.
 	d.W.WakeAt = tx.wakeAt(d.W, d.Tasks).Add(time.Microsecond - 1).Truncate(time.Microsecond)
-	had := d.W.Counts.Succeeded
+	had := d.W.Counts
 	d.W.Counts = workload.Counts(d.W, d.Tasks)
-	if d.W.Counts.Succeeded > had && len(tx.State.Awaited[d.W.ID]) > 0 {
+	if d.W.Counts.Succeeded > had.Succeeded && len(tx.State.Awaited[d.W.ID]) > 0 || d.W.Counts != had && awaitsTasks(tx, d.W.ID) {
 		tx.Moved = append(tx.Moved, d.W.ID) // others may wait for tasks of it
 	}
 	d.Attempt().GPUMilli = workload.DevicesHeld(d.W, d.Tasks)

@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"container/heap"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/internal/core"
@@ -274,6 +275,18 @@ func (a awaitedBy) unindex(w *core.Workload) {
 			delete(a, id)
 		}
 	}
+}
+
+// awaitsTasks reports whether somebody waits for single tasks of a workload, which may
+// have started or failed.
+func awaitsTasks(tx *Tx, id core.WorkloadID) bool {
+	for next := range tx.State.Awaited[id] {
+		w, _, live := tx.View(next)
+		if live && slices.ContainsFunc(w.Checks, func(c core.CheckState) bool { return c.Workload == id && c.Tasks != nil }) {
+			return true
+		}
+	}
+	return false
 }
 
 // instants are times at which a plan may come out differently though nothing

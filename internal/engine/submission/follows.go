@@ -18,7 +18,12 @@ func follows(tx *draft.Tx, doc *spec.Document, before []*spec.Document) error {
 		if slices.ContainsFunc(before, func(b *spec.Document) bool { return b != nil && b.Project == doc.Project && b.Name == a.Workload }) {
 			continue
 		}
-		switch _, err := consequence.Foregoer(tx, core.ProjectID(doc.Project), a.Workload); {
+		switch x, _, err := consequence.Foregoers(tx, core.ProjectID(doc.Project), a); {
+		case draft.IsNotFound(err) && x != nil:
+			return &draft.Error{
+				Code: draft.CodeInvalid, Field: fmt.Sprintf("after[%d].tasks", i), Message: fmt.Sprintf("%s has no task %s", x.Name, a.Tasks),
+				Hint: "muster get " + x.Name + " shows its tasks",
+			}
 		case draft.IsNotFound(err):
 			return &draft.Error{
 				Code: draft.CodeInvalid, Field: fmt.Sprintf("after[%d].workload", i), Message: fmt.Sprintf("there is no workload %q in project %s", a.Workload, doc.Project),

@@ -4,9 +4,12 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/internal/core"
+	"github.com/musterhq/muster/internal/core/decide"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/engine/consequence"
 	"github.com/musterhq/muster/internal/engine/draft"
+	"github.com/musterhq/muster/internal/engine/planner"
+	"github.com/musterhq/muster/internal/engine/workload"
 )
 
 // HoldRequest keeps a workload from being queued, or lets it go again.
@@ -14,6 +17,9 @@ type HoldRequest struct {
 	Ref     draft.Ref
 	Actor   string
 	Message string
+	// Requeue has what runs go back to its queue, and what has ended begin anew, to
+	// wait there.
+	Requeue bool
 }
 
 // Hold keeps a workload that waits from being queued until it is released. What is
@@ -26,6 +32,9 @@ func Hold(r HoldRequest) draft.Command[*core.Workload] {
 		d, err := tx.Find(r.Ref)
 		if err != nil {
 			return nil, err
+		}
+		if r.Requeue && !d.W.Phase.Unstarted() {
+			return requeueHeld(tx, d, r)
 		}
 		if w := d.W; !w.Phase.Unstarted() {
 			hint := "muster preempt " + w.Name + " takes its resources back, and muster stop " + w.Name + " ends it"
@@ -46,6 +55,43 @@ func Hold(r HoldRequest) draft.Command[*core.Workload] {
 		})
 		return d.W, err
 	}
+}
+
+// requeueHeld holds what has started, or ended: both in one, as it would begin again
+// between the two.
+func requeueHeld(tx *draft.Tx, d *draft.Draft, r HoldRequest) (*core.Workload, error) {
+	hold := &core.Hold{By: r.Actor, Message: r.Message, At: tx.Now}
+	w := d.W
+	if w.Phase.End() {
+		in := lifecycle.Input{On: lifecycle.Restart, Reason: lifecycle.ReasonRestartedByUser, Message: "to be held" + consequence.More(r.Message)}
+		if _, err := lifecycle.Next(w.State, in); err != nil || w.Kind.Foreign() {
+			return nil, draft.Illegal(w.Name, err)
+		}
+		if err := planner.Feasible(tx, w.Spec, w.User); err != nil {
+			return nil, err
+		}
+		if err := consequence.MayRestart(tx, w); err != nil {
+			return nil, err
+		}
+		d, err := tx.Reopen(d)
+		if err != nil {
+			return nil, err
+		}
+		err = tx.Change(d, func() error { return consequence.AgainHeld(tx, d, in, r.Actor, hold) })
+		return d.W, err
+	}
+	in := lifecycle.Input{On: lifecycle.Preempt, Target: decide.AfterPreemption(w.Kind, w.Spec), Cause: lifecycle.CausePerson, Message: "to be held" + consequence.More(r.Message)}
+	if _, err := lifecycle.Next(w.State, in); err != nil {
+		return nil, draft.Illegal(w.Name, err)
+	}
+	if !workload.Takes(w, "preempt") || in.Target != lifecycle.Queued {
+		return nil, &draft.Error{Code: draft.CodeConflict, Message: w.Name + " would not come back to its queue", Hint: "muster stop " + w.Name + " ends it"}
+	}
+	err := tx.Change(d, func() error {
+		d.W.Hold = hold
+		return consequence.End(tx, d, in, r.Actor)
+	})
+	return d.W, err
 }
 
 // Release lets a workload go that is held, and all of its tasks that are.

@@ -167,11 +167,14 @@ func (s *routes) held(ctx context.Context, name *request.Named, body []byte, do 
 	if err != nil {
 		return nil, err
 	}
+	if o.Requeue && o.Tasks != nil {
+		return nil, problem.BadRequest("requeue", "is for whole workloads", "leave tasks out; or preempt these, and hold them once they wait")
+	}
 	return s.act(ctx, name, func(r draft.Ref) draft.Command[*core.Workload] {
 		if o.Tasks != nil {
 			return some(submission.TasksRequest{Ref: r, Tasks: o.Tasks, Actor: access.Actor(ctx), Message: o.Message})
 		}
-		return do(submission.HoldRequest{Ref: r, Actor: access.Actor(ctx), Message: o.Message})
+		return do(submission.HoldRequest{Ref: r, Actor: access.Actor(ctx), Message: o.Message, Requeue: o.Requeue})
 	})
 }
 

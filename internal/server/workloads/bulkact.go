@@ -176,7 +176,7 @@ func (s *routes) bulkVerb(action string, options json.RawMessage) (func(context.
 		if err := json.Unmarshal(options, &patch); err != nil || len(patch) == 0 {
 			return nil, problem.BadRequest("options", "says nothing to change", "send a merge patch such as {\"priority\": \"high\"}")
 		}
-		if err := mayChange(patch); err != nil {
+		if _, err := mayChange(patch); err != nil {
 			return nil, err
 		}
 		return act(func(ctx context.Context, n *request.Named) (*workloadOutput, error) { return s.change(ctx, n, patch) })

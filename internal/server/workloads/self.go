@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/convert/slurm"
 	"github.com/musterhq/muster/internal/core"
 	"github.com/musterhq/muster/internal/core/lifecycle"
 	"github.com/musterhq/muster/internal/core/spec"
@@ -97,7 +99,7 @@ func (s *routes) selfRoutes() {
 	})
 	huma.Register(s.api, request.Matched(huma.Operation{
 		OperationID: "change-workload", Method: http.MethodPatch, Path: "/v1/projects/{project}/workloads/{name}", Tags: []string{"workloads"},
-		Summary: "Change priority and limits of a workload that has not ended: a JSON merge patch of its document, with " + strings.Join(amendable, ", "),
+		Summary: "Change priority and limits of a workload that has not ended: a JSON merge patch of its document, with " + strings.Join(amendable, ", ") + "; before its first start also with " + strings.Join(waitingFields, ", "),
 	}), func(ctx context.Context, in *struct {
 		request.Named
 		Body map[string]any `contentType:"application/merge-patch+json"`
@@ -108,8 +110,16 @@ func (s *routes) selfRoutes() {
 
 // change merges a patch into the document of a workload.
 func (s *routes) change(ctx context.Context, in *request.Named, patch map[string]any) (*workloadOutput, error) {
+	live, err := mayChange(patch)
+	if err != nil {
+		return nil, problem.Of(s.Log, err)
+	}
+	change := func(d *spec.Document) (*spec.Document, error) { return amended(d, patch) }
 	return s.act(ctx, in, func(r draft.Ref) draft.Command[*core.Workload] {
-		return submission.Amend(submission.Amendment{Ref: r, Change: func(d *spec.Document) (*spec.Document, error) { return amended(d, patch) }})
+		if live {
+			return submission.Amend(submission.Amendment{Ref: r, Change: change})
+		}
+		return submission.Rewrite(submission.Rewriting{Ref: r, Change: change, Actor: access.Actor(ctx)})
 	})
 }
 
@@ -171,18 +181,54 @@ func (s *routes) drawn(t *submission.SelfReport, err error) bool {
 // amendable are the fields of a document that may change while it lives.
 var amendable = spec.LiveFields()
 
-// mayChange says what of a merge patch does not change while a workload lives.
-func mayChange(patch map[string]any) error {
-	may := map[string]bool{}
-	for _, name := range amendable {
-		may[name] = true
-	}
+// waitingFields may change besides while a workload waits for its first start: where
+// and when it may start, and what it asks for. What its tasks run stays.
+var waitingFields = []string{"after", "exclusive", "licenses", "nodeAffinity", "nodeAffinityAny", "notBefore", "pools", "reservation", "resources", "slurm", "workers"}
+
+// waitingParts are the parts of slurm of which that holds: not whose files are written,
+// nor what it is called in an array.
+var waitingParts = []string{"account", "cpusPerTask", "name", "partition", "tasks", "tasksPerNode", "variables"}
+
+// mayChange says what of a merge patch does not change, and whether it changes only
+// what does while a workload lives.
+func mayChange(patch map[string]any) (live bool, err error) {
 	if len(patch) == 0 {
-		return problem.BadRequest("body", "says nothing to change", "name one of "+strings.Join(amendable, ", "))
+		return false, problem.BadRequest("body", "says nothing to change", "name one of "+strings.Join(amendable, ", "))
 	}
+	live = true
 	for name, value := range patch {
-		if !may[name] && !onlyLive(name, value) {
-			return problem.BadRequest(name, "does not change while a workload lives", "what does: "+strings.Join(amendable, ", ")+", and parallelism of array; for the rest submit a new one")
+		if slices.Contains(amendable, name) || onlyLive(name, value) {
+			continue
+		}
+		parts, _ := value.(map[string]any)
+		for part := range parts {
+			if name == "slurm" && !slices.Contains(waitingParts, part) {
+				return false, problem.BadRequest(name+"."+part, "does not change once it is submitted", "what does: "+strings.Join(waitingParts, ", "))
+			}
+			if name == "slurm" && part == "variables" {
+				if err := onlyOptions(parts[part]); err != nil {
+					return false, err
+				}
+			}
+		}
+		if !slices.Contains(waitingFields, name) || name == "slurm" && parts == nil {
+			return false, problem.BadRequest(name, "does not change once it is submitted", "what does while it lives: "+strings.Join(amendable, ", ")+", and parallelism of array; before its first start also "+strings.Join(waitingFields, ", ")+"; for the rest submit a new one")
+		}
+		live = false
+	}
+	return live, nil
+}
+
+// onlyOptions refuses variables by which who may change a job would decide what it runs,
+// as whoever it belongs to.
+func onlyOptions(variables any) error {
+	all, is := variables.(map[string]any)
+	if !is {
+		return problem.BadRequest("slurm.variables", "is no map", "write variables by name, such as SLURM_MEM_PER_CPU")
+	}
+	for name := range all {
+		if !slurm.SaysAnOption(name) {
+			return problem.BadRequest("slurm.variables."+name, "does not change once it is submitted", "only variables that say options of the job do, such as SLURM_MEM_PER_CPU")
 		}
 	}
 	return nil
@@ -201,9 +247,6 @@ func onlyLive(name string, value any) bool {
 
 // amended is a document after a merge patch of what may change.
 func amended(d *spec.Document, patch map[string]any) (*spec.Document, error) {
-	if err := mayChange(patch); err != nil {
-		return nil, err
-	}
 	m, err := request.RecordOf(d)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // folder has one file of each verdict.
@@ -71,6 +72,31 @@ func TestWhatIsImportedIsRun(t *testing.T) {
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("%d things are left behind, %v", len(left), err)
+	}
+}
+
+// Jobs that end one after another are waited for until the last has; those that do not
+// end are not.
+func TestLargeArraysAreWaitedFor(t *testing.T) {
+	const wait = time.Second
+	n, asked := 15, 0
+	if !settles(func() (int, bool) {
+		if asked++; asked%2 == 0 { // that nobody answers now and then is no end
+			return 0, false
+		}
+		time.Sleep(wait / 10) // all of them take far longer than the wait
+		n = max(n-1, 0)
+		return n, true
+	}, wait) || n > 0 {
+		t.Errorf("%d jobs were left when it gave up", n)
+	}
+	begun := time.Now()
+	if settles(func() (int, bool) { return 3, true }, wait) || time.Since(begun) < wait {
+		t.Errorf("it waited %s for jobs that stay", time.Since(begun))
+	}
+	grows := 0
+	if settles(func() (int, bool) { grows++; return grows, true }, wait) {
+		t.Error("jobs that become ever more have ended")
 	}
 }
 

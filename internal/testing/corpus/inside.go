@@ -185,11 +185,15 @@ func (m *host) one(s planned, wait time.Duration) (outcome, error) {
 		o.Message += err.Error()
 		o.Code = -1
 	}
-	empty := func() bool {
-		out, code, err := m.run(patience, "/", "squeue", "-h", "-o", "%i")
-		return err == nil && code == 0 && strings.TrimSpace(out) == ""
+	left := func() (int, bool) {
+		out, code, err := m.run(patience, "/", "squeue", "-h", "-r", "-o", "%i")
+		return len(strings.Fields(out)), err == nil && code == 0
 	}
-	o.Ended = until("no job is left", wait, empty) == nil
+	empty := func() bool {
+		n, known := left()
+		return known && n == 0
+	}
+	o.Ended = settles(left, wait)
 	for tries := 0; !empty(); tries++ {
 		if tries == 60 { // an array of a thousand takes a while
 			return o, errors.New("a job does not end")
@@ -210,6 +214,32 @@ func (m *host) one(s planned, wait time.Duration) (outcome, error) {
 	}
 	o.Files, err = m.changed()
 	return o, err
+}
+
+// longer is how many times the wait of a script its jobs may take, as long as there are
+// ever fewer of them.
+const longer = 10
+
+// settles waits until no job is left: for wait, and for as long again whenever fewer are
+// left than ever before, since those of an array of hundreds end one after another. Left
+// counts them, where it can.
+func settles(left func() (int, bool), wait time.Duration) bool {
+	fewest := -1
+	begun := time.Now()
+	for end := begun.Add(wait); ; time.Sleep(min(wait/20, 50*time.Millisecond)) {
+		n, known := left()
+		switch {
+		case known && n == 0:
+			return true
+		case known && (fewest < 0 || n < fewest):
+			if fewest >= 0 {
+				end = time.Now().Add(wait)
+			}
+			fewest = n
+		case time.Now().After(end), time.Since(begun) > longer*wait:
+			return false
+		}
+	}
 }
 
 var submitted = regexp.MustCompile(`Submitted batch job (\d+)`)

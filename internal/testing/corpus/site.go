@@ -23,12 +23,13 @@ var (
 		{regexp.MustCompile(`((?:--gres|--gpus(?:-per-[a-z]+)?)[= ]"?|-G\s*)(gpu:)?[A-Za-z][\w.-]*:(\d)`), "${1}${2}${3}"},
 		{regexp.MustCompile(`(--gres[= ]"?gpu):[A-Za-z][\w.-]*(\s|$)`), "${1}${2}"},
 	}
+	chance    = regexp.MustCompile(`\$(RANDOM\b|\{RANDOM\})`) // no two runs have the same
 	otherGres = regexp.MustCompile(`(^|\s)--gres[= ]"?(\S+)`)
 )
 
 // siteless is a script with the words of its site replaced.
 func siteless(text string) string {
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(chance.ReplaceAllString(text, "4711"), "\n")
 	for i, line := range lines {
 		rest, is := strings.CutPrefix(line, "#SBATCH")
 		if !is {

@@ -41,7 +41,7 @@ func ofUsers() map[string]any {
 		"review.SetCheck": review.SetCheck, "review.DropCheck": review.DropCheck, "review.Checks": review.Checks, "review.Check": review.Check, "review.Approvals": review.Approvals, "review.Delegate": review.Delegate,
 		"review.Revoke": review.Revoke, "review.Delegations": review.Delegations, "review.Images": review.Images, "review.ForgetImage": review.ForgetImage,
 		"spending.SetPrices": spending.SetPrices, "spending.Prices": spending.Prices, "spending.Budgets": spending.Budgets,
-		"submission.Submit": submission.Submit, "submission.SubmitMany": submission.SubmitMany, "submission.SubmitTogether": submission.SubmitTogether, "submission.Amend": submission.Amend, "submission.Revise": submission.Revise,
+		"submission.Submit": submission.Submit, "submission.SubmitMany": submission.SubmitMany, "submission.SubmitTogether": submission.SubmitTogether, "submission.Amend": submission.Amend, "submission.Rewrite": submission.Rewrite, "submission.Revise": submission.Revise,
 		"submission.Update": submission.Update, "submission.Scale": submission.Scale, "submission.Hold": submission.Hold, "submission.Release": submission.Release, "submission.Preempt": submission.Preempt,
 		"submission.Restart": submission.Restart, "submission.Stop": submission.Stop, "submission.StopTasks": submission.StopTasks, "submission.PreemptTasks": submission.PreemptTasks, "submission.RestartTasks": submission.RestartTasks, "submission.HoldTasks": submission.HoldTasks, "submission.ReleaseTasks": submission.ReleaseTasks,
 		"submission.Delete": submission.Delete, "submission.Decide": submission.Decide,

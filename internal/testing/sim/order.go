@@ -169,7 +169,7 @@ func (o *watch) inOrder(c draft.Change) error {
 			}
 			_, err := o.w.memory.Workload(context.Background(), x.Workload)
 			gone := err != nil && (x.Event == spec.AfterEnded || x.Event == spec.AfterStarted)
-			if x.PerTask { // of the tasks, below
+			if x.PerTask || x.Any || x.Tasks != nil { // of the tasks, below, or not of it alone
 				continue
 			}
 			at, has := o.came[x.Workload][x.Event]

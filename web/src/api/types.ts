@@ -809,6 +809,8 @@ export interface Hold {
 export interface HoldOptions {
   /** Why; kept in the history */
   message?: string
+  /** To hold: also what runs, which goes back to its queue, and what has ended, which is to run again */
+  requeue?: boolean
   /** Only these tasks of an array; the others go on */
   tasks?: number[]
 }
