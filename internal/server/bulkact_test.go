@@ -36,7 +36,8 @@ func TestBulkActions(t *testing.T) {
 	w := newWorld(t)
 	var all []string
 	for i := range 40 {
-		all = append(all, w.submit(fmt.Sprintf(`{"name":"a%02d","command":["fake","run=forever"],"resources":{"gpu":2},"preemptible":false}`, i)).ID)
+		// One never starts, also when those before it are stopped already.
+		all = append(all, w.submit(fmt.Sprintf(`{"name":"a%02d","command":["fake","run=forever"],"resources":{"gpu":2},"preemptible":false,"hold":%t}`, i, i == 20)).ID)
 	}
 	a := w.act(api.NewBulkAction{Action: "change", Workloads: all, Options: json.RawMessage(`{"priority":"high"}`)})
 	if a.Done != 40 || a.Refused != 0 || a.State != "done" || a.User == "" {

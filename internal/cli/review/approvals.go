@@ -13,7 +13,6 @@ import (
 	"github.com/musterhq/muster/internal/cli/document"
 	"github.com/musterhq/muster/internal/cli/printers"
 	"github.com/musterhq/muster/internal/cli/session"
-	"github.com/musterhq/muster/internal/core/rbac"
 )
 
 // NewApprovals makes the command approvals.
@@ -124,8 +123,8 @@ func blind(ctx context.Context, c *client.Client, d *api.Delegation) bool {
 	if err != nil || !me.AccessControl {
 		return false
 	}
-	for _, noun := range []string{rbac.Trainings, rbac.Workspaces, rbac.Inferences} {
-		a, err := c.Access.CanI(ctx, client.Question{Verb: rbac.Read, Noun: noun, Scope: d.Scope, As: d.To})
+	for _, noun := range []string{"trainings", "workspaces", "inferences"} {
+		a, err := c.Access.CanI(ctx, client.Question{Verb: "read", Noun: noun, Scope: d.Scope, As: d.To})
 		if err != nil || a.Allowed {
 			return false
 		}

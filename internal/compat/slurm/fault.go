@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/internal/cli"
@@ -71,21 +72,21 @@ func fault(c *compat.Call, err error) error {
 }
 
 var (
-	unknownFlag  = regexp.MustCompile(`^unknown flag: (--\S+)`)
-	unknownShort = regexp.MustCompile(`^unknown shorthand flag: '(.)' in`)
-	argless      = regexp.MustCompile(`^flag needs an argument: (?:'(.)' in )?(-\S+)`)
-	noOption     = regexp.MustCompile(`^is no option of sbatch`)
+	unknownFlag  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^unknown flag: (--\S+)`) })
+	unknownShort = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^unknown shorthand flag: '(.)' in`) })
+	argless      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^flag needs an argument: (?:'(.)' in )?(-\S+)`) })
+	noOption     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^is no option of sbatch`) })
 )
 
 // badFlag reads what is said of a flag that there is not, or that has no value.
 func badFlag(detail string) (option string, arg, is bool) {
-	if m := unknownFlag.FindStringSubmatch(detail); m != nil {
+	if m := unknownFlag().FindStringSubmatch(detail); m != nil {
 		return m[1], false, true
 	}
-	if m := unknownShort.FindStringSubmatch(detail); m != nil {
+	if m := unknownShort().FindStringSubmatch(detail); m != nil {
 		return "-" + m[1], false, true
 	}
-	if m := argless.FindStringSubmatch(detail); m != nil {
+	if m := argless().FindStringSubmatch(detail); m != nil {
 		return m[2], true, true
 	}
 	return "", false, false
@@ -104,7 +105,7 @@ func theirs(c *compat.Call, f api.FieldProblem) ([]string, int) {
 	has := func(words string) bool { return strings.Contains(text, words) }
 	config := failed + "Requested node configuration is not available"
 	switch {
-	case noOption.MatchString(text):
+	case noOption().MatchString(text):
 		return []string{"unrecognized option '" + strings.TrimSuffix(path, ":") + "'"}, usageExit
 	case slices.Contains(specified, path):
 		return []string{"Invalid " + path + " specification"}, usageExit

@@ -17,8 +17,8 @@ func folder(t *testing.T) string {
 	for name, text := range map[string]string{
 		"plain.sh":    "#!/bin/bash\n#SBATCH --time=10\necho hello\n",
 		"noted.yaml":  "run: echo hello\nresources: {cpus: 0.1, region: here}\n",
-		"lossy.yaml":  "run: \"false\"\nresources: {cpus: 0.1}\nfile_mounts: {/b: s3://b}\n",
-		"lossy2.yaml": "run: \"false\"\nresources: {cpus: 0.1}\nfile_mounts: {/b: s3://c}\n",
+		"lossy.yaml":  "run: \"false\"\nresources: {cpus: 0.1}\nfile_mounts: {/b: ./b}\n",
+		"lossy2.yaml": "run: \"false\"\nresources: {cpus: 0.1}\nfile_mounts: {/b: ./c}\n",
 		"bad/no.yaml": "apiVersion: batch/v1\nkind: ScheduledWorkflow\n",
 	} {
 		path := filepath.Join(dir, name)
@@ -41,7 +41,7 @@ func TestEveryFileIsCountedWithItsReasons(t *testing.T) {
 	for _, want := range []string{
 		"format files clean with notes lossy refused", "kubernetes 1 0 0 0 1", "sbatch 1 1 0 0 0", "skypilot 3 0 1 2 0",
 		"refused, files by reason: 1 kind: no document can be made of a ScheduledWorkflow bad/no.yaml",
-		"2 file_mounts./b: buckets are not mounted; mount it on the nodes and write volumes, or fetch it in setup lossy.yaml lossy2.yaml", "with notes skypilot noted.yaml",
+		"2 file_mounts./b: a process of the machine sees its own files; write an image, or use the path itself lossy.yaml lossy2.yaml", "with notes skypilot noted.yaml",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, b.String())
