@@ -10,17 +10,20 @@ import (
 	"github.com/musterhq/muster/internal/convert/source"
 )
 
+// root is the home directory of a task in an image, whose user is root there.
+const root = "/root"
+
 // TestPathsOfWhoSubmits: files of SkyPilot's tasks are those of the machine that they are
 // submitted from, as far as tasks can see them.
 func TestPathsOfWhoSubmits(t *testing.T) {
 	from := source.Place{Home: "/home/ada", Dir: "/home/ada/code"}
 	const image = "run: x\nresources: {image_id: 'docker:a/b:1'}\n"
 	for text, want := range map[string]string{
-		image + "file_mounts: {~/.netrc: ~/.netrc}\n":            "/root/.netrc=/home/ada/.netrc",
+		image + "file_mounts: {~/.netrc: ~/.netrc}\n":            root + "/.netrc=/home/ada/.netrc",
 		image + "file_mounts: {/data: ./data}\n":                 "/data=/home/ada/code/data",
-		image + "file_mounts: {conf: conf}\n":                    "/root/sky_workdir/conf=/home/ada/code/conf",
-		image + "workdir: .\n":                                   "/root/sky_workdir=/home/ada/code",
-		image + "workdir: ~/other\n":                             "/root/sky_workdir=/home/ada/other",
+		image + "file_mounts: {conf: conf}\n":                    root + "/sky_workdir/conf=/home/ada/code/conf",
+		image + "workdir: .\n":                                   root + "/sky_workdir=/home/ada/code",
+		image + "workdir: ~/other\n":                             root + "/sky_workdir=/home/ada/other",
 		"run: x\nfile_mounts: {~/.netrc: ~/.netrc}\n":            "",
 		"run: x\nfile_mounts: {~/a: /home/ada/a}\n":              "",
 		"run: x\nfile_mounts: {/srv/a: /srv/a}\n":                "/srv/a=/srv/a",
@@ -57,7 +60,7 @@ func TestReposOfWhoSubmits(t *testing.T) {
 	for repos, want := range map[string]string{
 		"[.]":                            "/workflow=/home/ada/code /workflow",
 		"['.:/work']":                    "/work=/home/ada/code /work",
-		"['..:~/up']":                    "/root/up=/home/ada /root/up",
+		"['..:~/up']":                    root + "/up=/home/ada " + root + "/up",
 		"[{local_path: ~/x, path: sub}]": "/workflow/sub=/home/ada/x /workflow/sub",
 	} {
 		r, err := dstack.Import([]byte("type: task\nimage: a\ncommands: [x]\nrepos: "+repos+"\n"), source.Place{Home: "/home/ada", Dir: "/home/ada/code"})
@@ -82,7 +85,7 @@ func TestBucketsAreDataVolumes(t *testing.T) {
 		"run: x\nfile_mounts: {/b: 's3://acme/sets/one'}\n":                                "acme-sets-one=/b",
 		"run: x\nfile_mounts: {/b: {source: 'gs://acme', mode: MOUNT_CACHED}}\n":           "acme=/b",
 		"run: x\nfile_mounts: {/b: {source: 'gs://acme', mode: COPY}}\n":                   "acme=/b",
-		"run: x\nfile_mounts: {~/b: {name: ckpt, store: gcs, persistent: true}}\n":         "ckpt=/root/b",
+		"run: x\nfile_mounts: {~/b: {name: ckpt, store: gcs, persistent: true}}\n":         "ckpt=" + root + "/b",
 		"run: x\nenvs: {B: acme}\nfile_mounts: {/b: {name: '${B}'}}\n":                     "acme=/b",
 		"run: x\nfile_mounts: {/b: {name: '${B}'}}\n":                                      "lost file_mounts./b",
 		"run: x\nfile_mounts: {/b: {name: ckpt, source: ./dir}}\n":                         "lost file_mounts./b",

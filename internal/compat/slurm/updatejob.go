@@ -1,10 +1,7 @@
 package slurm
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/compat"
 	"github.com/musterhq/muster/internal/compat/slurm/terms"
 	"github.com/musterhq/muster/internal/convert/slurm"
+	"github.com/musterhq/muster/internal/core/mergepatch"
 	"github.com/musterhq/muster/internal/core/spec"
 )
 
@@ -282,39 +280,10 @@ func (x *change) option(k, option, v string) error {
 
 // patchOf is the merge patch from one document to another.
 func patchOf(from, to *spec.Document) (map[string]any, error) {
-	var trees [2]map[string]any
-	for i, d := range []*spec.Document{from, to} {
-		data, err := json.Marshal(d)
-		if err != nil {
-			return nil, err
-		}
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.UseNumber()
-		if err := dec.Decode(&trees[i]); err != nil {
-			return nil, err
-		}
+	was, err := mergepatch.Tree(from)
+	if err != nil {
+		return nil, err
 	}
-	return patch(trees[0], trees[1]), nil
-}
-
-func patch(from, to map[string]any) map[string]any {
-	out := map[string]any{}
-	for k := range from {
-		if _, stays := to[k]; !stays {
-			out[k] = nil
-		}
-	}
-	for k, v := range to {
-		was, is := from[k].(map[string]any)
-		next, tree := v.(map[string]any)
-		switch {
-		case is && tree:
-			if below := patch(was, next); len(below) > 0 {
-				out[k] = below
-			}
-		case !reflect.DeepEqual(from[k], v):
-			out[k] = v
-		}
-	}
-	return out
+	is, err := mergepatch.Tree(to)
+	return mergepatch.Between(was, is), err
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/core/lifecycle"
+	"github.com/musterhq/muster/internal/core/mergepatch"
 	"github.com/musterhq/muster/internal/core/spec/codec"
 )
 
@@ -158,13 +158,8 @@ func LivePart(field, part string) bool { return slices.Contains(liveParts[field]
 func LivePatch(from, to *Document) (map[string]any, error) {
 	var trees [2]map[string]any
 	for i, d := range []*Document{WithDefaults(from), to} {
-		data, err := json.Marshal(d)
-		if err != nil {
-			return nil, err
-		}
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.UseNumber()
-		if err := dec.Decode(&trees[i]); err != nil {
+		var err error
+		if trees[i], err = mergepatch.Tree(d); err != nil {
 			return nil, err
 		}
 		for name, value := range trees[i] {
@@ -182,30 +177,7 @@ func LivePatch(from, to *Document) (map[string]any, error) {
 			}
 		}
 	}
-	return patchOf(trees[0], trees[1]), nil
-}
-
-// patchOf is the merge patch from one tree to another.
-func patchOf(from, to map[string]any) map[string]any {
-	out := map[string]any{}
-	for k := range from {
-		if _, stays := to[k]; !stays {
-			out[k] = nil
-		}
-	}
-	for k, v := range to {
-		was, isMap := from[k].(map[string]any)
-		is, toMap := v.(map[string]any)
-		switch {
-		case isMap && toMap:
-			if below := patchOf(was, is); len(below) > 0 {
-				out[k] = below
-			}
-		case !reflect.DeepEqual(from[k], v):
-			out[k] = v
-		}
-	}
-	return out
+	return mergepatch.Between(trees[0], trees[1]), nil
 }
 
 // EffectOf is when a change of the field at path comes to hold for a workload

@@ -30,6 +30,11 @@ func revise(d *draft.Draft, next *spec.Document) {
 	d.W.Spec, d.Edited = doc, true
 }
 
+// changedElsewhere refuses to change what a foreign controller made.
+func changedElsewhere(w *core.Workload) error {
+	return &draft.Error{Code: draft.CodeUnsupported, Message: w.Name + " was made by someone else, who decides about it", Hint: "change it where it was made"}
+}
+
 // Amend changes the document of a workload that has not ended and is not on its way
 // out.
 func Amend(a Amendment) draft.Command[*core.Workload] {
@@ -41,7 +46,7 @@ func Amend(a Amendment) draft.Command[*core.Workload] {
 		w := d.W
 		switch {
 		case w.Kind.Foreign():
-			return nil, &draft.Error{Code: draft.CodeUnsupported, Message: w.Name + " was made by someone else, who decides about it", Hint: "change it where it was made"}
+			return nil, changedElsewhere(w)
 		case !workload.Amendable(w):
 			return nil, &draft.Error{Code: draft.CodeIllegal, Message: fmt.Sprintf("%s is %s: there is nothing left to change", w.Name, w.Phase), Hint: "muster restart " + w.Name + " runs it again once it has ended"}
 		}

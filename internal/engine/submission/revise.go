@@ -33,7 +33,7 @@ func Revise(r Revision) draft.Command[*core.Workload] {
 		}
 		w := d.W
 		if w.Kind.Foreign() {
-			return nil, &draft.Error{Code: draft.CodeUnsupported, Message: w.Name + " was made by someone else, who decides about it", Hint: "change it where it was made"}
+			return nil, changedElsewhere(w)
 		}
 		doc, err := anew(w, r.Doc)
 		if err != nil {

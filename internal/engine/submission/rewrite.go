@@ -32,7 +32,7 @@ func Rewrite(r Rewriting) draft.Command[*core.Workload] {
 		}
 		w := d.W
 		if w.Kind.Foreign() {
-			return nil, &draft.Error{Code: draft.CodeUnsupported, Message: w.Name + " was made by someone else, who decides about it", Hint: "change it where it was made"}
+			return nil, changedElsewhere(w)
 		}
 		in := lifecycle.Input{On: lifecycle.Rewrite}
 		if _, err := lifecycle.Next(w.State, in); err != nil || d.Tasks.Len() > 0 {

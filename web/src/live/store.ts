@@ -120,7 +120,7 @@ async function list(): Promise<string> {
       olderLeft.value = false
     })
     put(first.items)
-    if (first.next && /^(queue|overview|map)$/.test(place.peek().path)) askHeads() // what these show first is not waited for twice
+    if (first.next && place.peek().path === 'queue') askHeads() // it shows nothing else first
     else heads()
     if (first.next) setTimeout(() => void rest(first.next, mine), 250) // what is seen is drawn first
     return String(first.revision)
